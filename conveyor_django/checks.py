@@ -1,0 +1,5 @@
+"""System checks."""
+
+
+def register() -> None:
+    pass

@@ -1,0 +1,89 @@
+"""Conveyor's settings: `settings.CONVEYOR`, read late, frozen, unknown keys refused."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, fields
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConveyorSettings:
+    """The keys of `settings.CONVEYOR`, in lower case, with their defaults. Times are in seconds."""
+
+    # The alias in DATABASES where jobs live.
+    database: str = "default"
+    # How long a claim holds unless renewed; renewed at a third of it.
+    lease_seconds: float = 30.0
+    # Runs that may fail before the job does, unless the task says otherwise.
+    max_attempts: int = 5
+    # Retry delay: base × 2^(attempt−1) with jitter, at most the cap.
+    backoff_base_seconds: float = 1.0
+    backoff_cap_seconds: float = 3600.0
+    # A job lost (its worker died or froze) this many times is failed.
+    max_lost: int = 3
+    # A job given back this many times without an outcome is failed.
+    max_releases: int = 100
+    # Attempt rows kept per job.
+    max_attempt_rows: int = 100
+    # Args and kwargs together, as JSON.
+    max_payload_bytes: int = 1_000_000
+    # A worker looks for jobs at least this often, whatever it hears.
+    poll_seconds: float = 1.0
+    # At most one NOTIFY per queue and process in this time; a worker looks again this long after a wake-up.
+    notify_window_seconds: float = 0.005
+    # How often a scheduler looks.
+    scheduler_seconds: float = 1.0
+    # How long a stopping worker lets its jobs finish before it gives them back.
+    grace_seconds: float = 30.0
+    # How long ended jobs are kept; None keeps them for ever.
+    retention_seconds: float | None = 7 * 86400.0
+    failed_retention_seconds: float | None = 90 * 86400.0
+
+
+_POSITIVE = {
+    "lease_seconds", "max_attempts", "max_lost", "max_releases", "max_attempt_rows", "max_payload_bytes",
+    "poll_seconds", "scheduler_seconds", "backoff_cap_seconds",
+}  # fmt: skip
+_NUMBERS = {f.name for f in fields(ConveyorSettings)} - {"database"}
+_OPTIONAL = {"retention_seconds", "failed_retention_seconds"}
+
+
+def conveyor_settings() -> ConveyorSettings:
+    """Return the settings in force.
+
+    Raises ImproperlyConfigured with the key, its value and the fix; nothing is silently ignored.
+    """
+    given: Any = getattr(settings, "CONVEYOR", {})
+    if not isinstance(given, dict):
+        raise ImproperlyConfigured(f"CONVEYOR must be a dict, not {type(given).__name__}.")
+    return ConveyorSettings(**{_name(key): _value(key, value) for key, value in given.items()})
+
+
+def _name(key: Any) -> str:
+    known = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
+    if key in known:
+        return known[key]
+    close = difflib.get_close_matches(str(key).upper(), known, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(known))}."
+    raise ImproperlyConfigured(f"CONVEYOR has an unknown key {key!r}. {hint}")
+
+
+def _value(key: str, value: Any) -> Any:
+    name = key.lower()
+    if name == "database":
+        if isinstance(value, str) and value:
+            return value
+        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a database alias, not {value!r}.")
+    if value is None and name in _OPTIONAL:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a number, not {value!r}.")
+    whole = name.startswith("max_")
+    if value < 0 or (name in _POSITIVE and value == 0) or (whole and value != int(value)):
+        kind = "a whole number above 0" if whole else "a number above 0"
+        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be {kind}, not {value!r}.")
+    return int(value) if whole else float(value)

@@ -1,0 +1,126 @@
+"""What may be stored as JSON: refuse by name at enqueue, scrub at an outcome.
+
+Django's rule (`normalize_json`: tuples become lists, bytes become text) is applied first; it lets
+through what PostgreSQL's jsonb cannot take or would change. An argument like that is refused with the
+path to it. A result, message or traceback is scrubbed instead: by then the work is done, and one
+bad character must not cost it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import InvalidArguments, describe
+
+MAX_DEPTH = 200
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def normalize(value: Any, path: str) -> Any:
+    """Return `value` as plain JSON types, tuples as lists and bytes as text.
+
+    `path` names the value in the error, as in ``args[0]['when']``.
+    Raises InvalidArguments for anything that a jsonb column would refuse or change.
+    """
+    return _normalize(value, path, 0)
+
+
+def _normalize(value: Any, path: str, depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise InvalidArguments(f"{path[:80]}… is nested more than {MAX_DEPTH} levels deep, or contains itself.")
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return int(value)
+        case float():
+            return _finite(value, path)
+        case str():
+            return _text(str(value), path)
+        case bytes():
+            return _text(_decoded(value, path), path)
+        case Mapping():
+            return {
+                _key(key, path): _normalize(item, f"{path}[{key!r}]", depth + 1)
+                for key, item in value.items()
+            }
+        case bytearray() | memoryview():
+            pass  # Sequences of ints by type, but never meant as such.
+        case Sequence():
+            return [_normalize(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+    raise InvalidArguments(
+        f"{path} is {describe(value)}, a {type(value).__qualname__}, which JSON cannot hold. "
+        f"Pass a string, number, list or dict instead (for a datetime, .isoformat(); for a model, its pk)."
+    )
+
+
+def _finite(value: float, path: str) -> float:
+    if math.isfinite(value):
+        return float(value)
+    raise InvalidArguments(f"{path} is {value!r}, which JSON cannot hold. Pass None or a string instead.")
+
+
+def _decoded(value: bytes, path: str) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise InvalidArguments(
+            f"{path} is {describe(value)}: bytes that are not UTF-8. Pass base64 text instead."
+        ) from None
+
+
+def _text(value: str, path: str) -> str:
+    if "\x00" in value:
+        raise InvalidArguments(
+            f"{path} is {describe(value)}: PostgreSQL cannot store the character \\u0000. Remove it."
+        )
+    if _SURROGATE.search(value):
+        raise InvalidArguments(
+            f"{path} is {describe(value)}: it has a lone surrogate, which is not valid Unicode. "
+            f"Decode the text with errors='replace'."
+        )
+    return value
+
+
+def _key(key: Any, path: str) -> str:
+    if isinstance(key, str):
+        return _text(str(key), f"a key of {path}")
+    raise InvalidArguments(
+        f"{path} has the key {describe(key)}, a {type(key).__qualname__}; JSON would turn it into text. "
+        f"Use str keys."
+    )
+
+
+def dumps(value: Any) -> str:
+    """Return `value` as compact JSON text; lone surrogates and NaN are the caller's affair."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def scrub_text(text: str, limit: int) -> str:
+    """Return `text` without what PostgreSQL refuses, its middle cut out past `limit` characters."""
+    clean = _UNSTORABLE.sub("\ufffd", text)
+    if len(clean) <= limit:
+        return clean
+    half = limit // 2
+    return f"{clean[:half]}\n… {len(clean) - 2 * half} characters left out …\n{clean[-half:]}"
+
+
+def scrub(value: Any) -> Any:
+    """Return normalised JSON data with NUL and lone surrogates replaced, NaN and infinities as None."""
+    match value:
+        case str():
+            return _UNSTORABLE.sub("\ufffd", value)
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {scrub(str(key)): scrub(item) for key, item in value.items()}
+        case list():
+            return [scrub(item) for item in value]
+        case _:
+            return value

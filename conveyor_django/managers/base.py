@@ -1,0 +1,31 @@
+"""How a manager runs its statements."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from django.db import connections, models
+
+from ..sql import statement
+
+Row = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """What a statement needs of a connection: Django's wrappers and psycopg's connections both have it."""
+
+    def cursor(self) -> Any:
+        """Return a cursor that is a context manager."""
+        ...
+
+
+class StatementManager(models.Manager[Any]):
+    """A manager whose methods run the statements of `sql/`."""
+
+    def rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
+        """Run the statement `name` and return its rows. Database errors pass through."""
+        connection = connections[self.db] if on is None else on
+        with connection.cursor() as cursor:
+            cursor.execute(statement(name), params)
+            rows: list[Row] = cursor.fetchall()
+            return rows

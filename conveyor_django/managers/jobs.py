@@ -1,0 +1,342 @@
+"""Statements about jobs: every verb of a job's life is a method here and a file of that name in `sql/`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..outcomes import Answer, Claimed, Ended, Succeed
+from ..states import JobState
+from .base import Connection, Row, StatementManager
+
+# First key of the two-key advisory locks ("CONV"); the second says which duty a scheduler's look is for.
+LOCK_CLASS: Final = 0x434F4E56
+PROMOTE_LOCK, RESCUE_LOCK, PRUNE_LOCK = 1, 2, 3
+
+LEASE_LOST_PATH: Final = "conveyor_django.errors.LeaseLost"
+
+Token = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A validated job to accept; `args` and `kwargs` are JSON text."""
+
+    queue: str
+    task: str
+    args: str
+    kwargs: str
+    max_attempts: int
+    priority: int = 0
+    run_at: dt.datetime | None = None
+    idempotency_key: str | None = None
+    traceparent: str | None = None
+    tracestate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A row that an enqueue created."""
+
+    id: int
+    created_at: dt.datetime
+    state: JobState
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A job taken back from a worker; `lost` says whether the run counts as lost."""
+
+    id: int
+    queue: str
+    state: JobState
+    version: int
+    lost: bool
+    owner: uuid.UUID | None
+
+
+class JobManager(StatementManager):
+    """The statements on jobs. Instants are the database's unless `now` is given; times are in seconds."""
+
+    # -- enqueue ------------------------------------------------------------------------------------------
+
+    def enqueue_job(
+        self, job: NewJob, *, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> Accepted | None:
+        """Insert one job; None if its idempotency key is taken."""
+        params = {name: getattr(job, name) for name in NewJob.__dataclass_fields__}
+        rows = self.rows("enqueue_job", params | {"now": now}, on)
+        return Accepted(rows[0][0], rows[0][1], JobState(rows[0][2])) if rows else None
+
+    def enqueue_jobs(
+        self, jobs: Sequence[NewJob], *, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> list[Accepted | None]:
+        """Insert many jobs in one statement; the answer has a None where a key was taken."""
+        params: dict[str, Any] = {
+            "queues": [job.queue for job in jobs],
+            "tasks": [job.task for job in jobs],
+            "priorities": [job.priority for job in jobs],
+            "run_ats": [job.run_at for job in jobs],
+            "max_attempts": [job.max_attempts for job in jobs],
+            "idempotency_keys": [job.idempotency_key for job in jobs],
+            "args": [job.args for job in jobs],
+            "kwargs": [job.kwargs for job in jobs],
+            "traceparents": [job.traceparent for job in jobs],
+            "tracestates": [job.tracestate for job in jobs],
+            "now": now,
+        }
+        accepted: list[Accepted | None] = [None] * len(jobs)
+        for place, job_id, created_at, state in self.rows("enqueue_jobs", params, on):
+            accepted[place - 1] = Accepted(job_id, created_at, JobState(state))
+        return accepted
+
+    def find_job_by_key(
+        self, *, queue: str, idempotency_key: str, on: Connection | None = None
+    ) -> tuple[int, str, str, str] | None:
+        """Return (id, task, args, kwargs) of the job that holds the key, the last two as JSON text."""
+        rows = self.rows("find_job_by_key", {"queue": queue, "idempotency_key": idempotency_key}, on)
+        return rows[0] if rows else None  # type: ignore[return-value]
+
+    # -- the worker's turn ---------------------------------------------------------------------------------
+
+    def claim_jobs(
+        self,
+        *,
+        owner: uuid.UUID,
+        queues: Mapping[str, float],
+        limit: int,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> list[Claimed]:
+        """Lease up to `limit` ready jobs; `queues` maps each name to its lease, looked at in that order."""
+        return claimed_from(self.rows("claim_jobs", claim_params(owner, queues, limit, now), on))
+
+    def succeed_jobs(
+        self,
+        outcomes: Sequence[Succeed],
+        *,
+        owner: uuid.UUID,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> dict[Token, Answer]:
+        """End runs as succeeded, fenced; the answer names every token given."""
+        return answers_from(self.rows("succeed_jobs", succeed_params(outcomes, owner, now), on))
+
+    def end_attempts(
+        self,
+        outcomes: Sequence[Ended],
+        *,
+        owner: uuid.UUID,
+        keep: int,
+        max_releases: int,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> tuple[dict[Token, Answer], set[str]]:
+        """End runs without success, fenced; also returns the queues that have something ready by it.
+
+        `keep` bounds the Attempt rows of a job, `max_releases` how often it may be given back.
+        """
+        params = end_params(outcomes, owner, keep, max_releases, now)
+        rows = self.rows("end_attempts", params, on)
+        return answers_from(rows), ready_queues(rows)
+
+    def renew_leases(
+        self,
+        leases: Mapping[Token, float],
+        *,
+        owner: uuid.UUID,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> dict[Token, tuple[Answer, bool]]:
+        """Extend each lease named by its token by that many seconds.
+
+        Answers for each token: won, busy or lost, and whether the job's cancellation was requested.
+        """
+        params = {
+            "ids": [token[0] for token in leases],
+            "versions": [token[1] for token in leases],
+            "leases": list(leases.values()),
+            "owner": owner,
+            "now": now,
+        }
+        rows = self.rows("renew_leases", params, on)
+        return {(job_id, version): (Answer(answer), bool(cancel)) for job_id, version, answer, cancel in rows}
+
+    def release_unknown(
+        self,
+        *,
+        owner: uuid.UUID,
+        known: Iterable[Token],
+        max_releases: int,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> list[tuple[int, str, str]]:
+        """Give back what the owner holds but does not know; returns (id, queue, state) of each."""
+        params = {"owner": owner, "max_releases": max_releases, "now": now} | _tokens(known)
+        return self.rows("release_unknown", params, on)  # type: ignore[return-value]
+
+    # -- the scheduler's look ------------------------------------------------------------------------------
+
+    def promote_jobs(
+        self, *, limit: int, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> dict[str, int]:
+        """Make due jobs ready; returns how many per queue."""
+        params = {"limit": limit, "now": now, "lock_class": LOCK_CLASS, "lock_id": PROMOTE_LOCK}
+        return dict(self.rows("promote_jobs", params, on))  # type: ignore[arg-type]
+
+    def next_due(self, *, now: dt.datetime | None = None, on: Connection | None = None) -> float | None:
+        """Return the seconds until the next scheduled job is due, or None if there is none."""
+        rows = self.rows("next_due", {"now": now}, on)
+        return rows[0][0] if rows else None
+
+    def rescue_jobs(
+        self, *, limit: int, max_lost: int, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> list[Rescued]:
+        """Take back jobs whose lease has lapsed."""
+        params = {
+            "limit": limit, "max_lost": max_lost, "now": now, "error_class": LEASE_LOST_PATH,
+            "lock_class": LOCK_CLASS, "lock_id": RESCUE_LOCK,
+        }  # fmt: skip
+        return [
+            Rescued(job_id, queue, JobState(state), version, True, owner)
+            for job_id, queue, state, version, owner in self.rows("rescue_jobs", params, on)
+        ]
+
+    def rescue_owner(
+        self,
+        *,
+        owner: uuid.UUID,
+        max_lost: int,
+        max_releases: int,
+        reason: str,
+        started: Iterable[Token] | None = None,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> list[Rescued]:
+        """Take back all that a dead owner holds.
+
+        `started` names the runs that are known to have started; the rest is then given back free. None means
+        that nobody knows: every run counts as lost. `reason` is kept on the lost attempts.
+        """
+        params = {
+            "owner": owner, "max_lost": max_lost, "max_releases": max_releases, "reason": reason,
+            "knows_started": started is not None, "error_class": LEASE_LOST_PATH, "now": now,
+        } | _tokens(started or ())  # fmt: skip
+        return [
+            Rescued(job_id, queue, JobState(state), version, lost, owner)
+            for job_id, queue, state, version, lost in self.rows("rescue_owner", params, on)
+        ]
+
+    def prune_jobs(
+        self,
+        *,
+        limit: int,
+        retention: float | None,
+        failed_retention: float | None,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> int:
+        """Delete up to `limit` ended jobs past their retention; None keeps them. Returns how many went."""
+        params = {
+            "limit": limit, "retention": retention, "failed_retention": failed_retention, "now": now,
+            "lock_class": LOCK_CLASS, "lock_id": PRUNE_LOCK,
+        }  # fmt: skip
+        return len(self.rows("prune_jobs", params, on))
+
+    # -- by hand -------------------------------------------------------------------------------------------
+
+    def requeue_jobs(
+        self, ids: Sequence[int], *, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> dict[int, str]:
+        """Make failed and cancelled jobs ready again; returns {id: queue} of those that were."""
+        return dict(self.rows("requeue_jobs", {"ids": list(ids), "now": now}, on))  # type: ignore[arg-type]
+
+    def cancel_job(
+        self, job_id: int, *, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> JobState | None:
+        """Cancel one job: `cancelled` at once, `running` if the request was noted, None if it had ended."""
+        rows = self.rows("cancel_job", {"id": job_id, "now": now}, on)
+        return JobState(rows[0][0]) if rows else None
+
+    # -- wake-up -------------------------------------------------------------------------------------------
+
+    def list_queues(self, *, on: Connection | None = None) -> list[str]:
+        """Return the names of the queues that have ready jobs."""
+        return [row[0] for row in self.rows("list_queues", {}, on)]
+
+    def notify_queues(self, queues: Iterable[str], *, channel: str, on: Connection | None = None) -> None:
+        """Tell the listeners of `channel` that these queues have work; outside of a transaction only."""
+        self.rows("notify_queues", {"channel": channel, "queues": list(queues)}, on)
+
+
+# Parameters and answers of the hot statements, shared with the worker's pipelined turn.
+
+
+def claim_params(
+    owner: uuid.UUID, queues: Mapping[str, float], limit: int, now: dt.datetime | None = None
+) -> dict[str, Any]:
+    """Return the parameters of claim_jobs."""
+    return {
+        "owner": owner, "queues": list(queues), "leases": list(queues.values()), "limit": limit, "now": now,
+    }  # fmt: skip
+
+
+def claimed_from(rows: Iterable[Row]) -> list[Claimed]:
+    """Return the claimed jobs of claim_jobs' rows."""
+    return [
+        Claimed(
+            id=row[0], version=row[1], queue=row[2], task=row[3], args=row[4], kwargs=row[5], attempt=row[6],
+            max_attempts=row[7], lost_count=row[8], lease_seconds=row[9],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+def succeed_params(
+    outcomes: Sequence[Succeed], owner: uuid.UUID, now: dt.datetime | None = None
+) -> dict[str, Any]:
+    """Return the parameters of succeed_jobs."""
+    return {
+        "ids": [outcome.id for outcome in outcomes],
+        "versions": [outcome.version for outcome in outcomes],
+        "results": [outcome.result for outcome in outcomes],
+        "owner": owner,
+        "now": now,
+    }
+
+
+def end_params(
+    outcomes: Sequence[Ended], owner: uuid.UUID, keep: int, max_releases: int, now: dt.datetime | None = None
+) -> dict[str, Any]:
+    """Return the parameters of end_attempts."""
+    return {
+        "ids": [outcome.id for outcome in outcomes],
+        "versions": [outcome.version for outcome in outcomes],
+        "verbs": [outcome.verb.value for outcome in outcomes],
+        "delays": [outcome.delay for outcome in outcomes],
+        "error_classes": [outcome.error.error_class for outcome in outcomes],
+        "messages": [outcome.error.message for outcome in outcomes],
+        "tracebacks": [outcome.error.traceback for outcome in outcomes],
+        "owner": owner,
+        "keep": keep,
+        "max_releases": max_releases,
+        "now": now,
+    }
+
+
+def answers_from(rows: Iterable[Row]) -> dict[Token, Answer]:
+    """Return {token: answer} of an outcome statement's rows."""
+    return {(row[0], row[1]): Answer(row[2]) for row in rows}
+
+
+def ready_queues(rows: Iterable[Row]) -> set[str]:
+    """Return the queues in which end_attempts' rows made a job ready."""
+    return {row[4] for row in rows if row[3] == JobState.READY}
+
+
+def _tokens(tokens: Iterable[Token]) -> dict[str, list[int]]:
+    listed = list(tokens)
+    return {"ids": [token[0] for token in listed], "versions": [token[1] for token in listed]}

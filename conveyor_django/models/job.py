@@ -1,0 +1,145 @@
+"""The job: a narrow row that every transition rewrites, and its payload, written once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from ..managers.jobs import JobManager
+from ..states import TERMINAL, JobState
+
+MAX_QUEUE_LENGTH = 128
+MAX_KEY_LENGTH = 255
+
+# Plain strings: migrations must not depend on the enum.
+_BLOCKED, _SCHEDULED = JobState.BLOCKED.value, JobState.SCHEDULED.value
+_READY, _RUNNING = JobState.READY.value, JobState.RUNNING.value
+_TERMINAL = sorted(state.value for state in TERMINAL)
+
+
+class Job(models.Model):
+    """One piece of work and where it is in its life (`states.py` has the transitions).
+
+    `lease_owner`, `lease_version` and `lease_expires_at` are the lease; the version is the fence: it grows at
+    each claim and never falls. `attempt` is the retry budget used; a lost run is counted in `lost_count`
+    instead, a run given back in `release_count`.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    # No foreign key: it would lock the queue's row at every insert.
+    queue = models.TextField()
+    task = models.TextField(help_text="Dotted path of the task function.")
+    priority = models.SmallIntegerField(default=0)
+    state = models.TextField(
+        choices=[(state.value, state.value) for state in JobState], default=_READY
+    )
+    run_at = models.DateTimeField()
+    ready_seq = models.BigIntegerField(
+        null=True, help_text="Order within queue and priority, renewed at each transition to ready."
+    )
+    attempt = models.IntegerField(default=0)
+    max_attempts = models.IntegerField()
+    lost_count = models.IntegerField(default=0)
+    release_count = models.IntegerField(default=0)
+    idempotency_key = models.TextField(null=True)
+    lease_owner = models.UUIDField(null=True)
+    lease_version = models.BigIntegerField(default=0)
+    lease_expires_at = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    pending_dependencies = models.IntegerField(default=0)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, help_text="When the first run was claimed.")
+    claimed_at = models.DateTimeField(null=True, help_text="When the newest run was claimed.")
+    finished_at = models.DateTimeField(null=True)
+
+    objects: ClassVar[JobManager] = JobManager()
+
+    class Meta:
+        app_label = "conveyor"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state__in=[state.value for state in JobState]), name="conveyor_job_state"
+            ),
+            models.CheckConstraint(
+                condition=Q(priority__gte=-100, priority__lte=100), name="conveyor_job_priority"
+            ),
+            # Running is the state with a lease, and only that.
+            models.CheckConstraint(
+                condition=Q(state=_RUNNING, lease_owner__isnull=False, lease_expires_at__isnull=False)
+                | (~Q(state=_RUNNING) & Q(lease_owner__isnull=True, lease_expires_at__isnull=True)),
+                name="conveyor_job_lease",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=_TERMINAL, finished_at__isnull=False)
+                | (~Q(state__in=_TERMINAL) & Q(finished_at__isnull=True)),
+                name="conveyor_job_finished",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=_READY) | Q(ready_seq__isnull=False), name="conveyor_job_ready_seq"
+            ),
+            models.CheckConstraint(
+                condition=Q(state=_BLOCKED, pending_dependencies__gt=0)
+                | (~Q(state=_BLOCKED) & Q(pending_dependencies__gte=0)),
+                name="conveyor_job_blocked",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    attempt__gte=0, lost_count__gte=0, release_count__gte=0, lease_version__gte=0,
+                    max_attempts__gte=1,
+                ),
+                name="conveyor_job_counts",
+            ),  # fmt: skip
+            # P3: a key names one job of its queue for as long as the row lives (find_job_by_key, enqueue).
+            models.UniqueConstraint(
+                fields=["queue", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="conveyor_job_key",
+            ),
+        ]
+        # Nothing that a renewal writes is indexed, so that a renewal stays a HOT update.
+        indexes: ClassVar = [
+            # claim_jobs, list_queues: the head of a queue.
+            models.Index(
+                "queue",
+                models.F("priority").desc(),
+                "ready_seq",
+                condition=Q(state=_READY),
+                name="conveyor_job_ready",
+            ),
+            # promote_jobs, next_due: what is due.
+            models.Index(fields=["run_at"], condition=Q(state=_SCHEDULED), name="conveyor_job_scheduled"),
+            # rescue_jobs, rescue_owner, release_unknown: what runs, by owner.
+            models.Index(fields=["lease_owner"], condition=Q(state=_RUNNING), name="conveyor_job_running"),
+            # prune_jobs: what ended longest ago.
+            models.Index(
+                fields=["finished_at"],
+                condition=Q(state__in=_TERMINAL),
+                name="conveyor_job_finished_at",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"job {self.pk} ({self.task}, {self.state})"
+
+
+class Payload(models.Model):
+    """What a job was enqueued with: written once, never updated, deleted with the job.
+
+    Apart from the job because PostgreSQL writes a whole row anew at each transition.
+    """
+
+    job = models.OneToOneField(
+        Job, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="payload"
+    )
+    args = models.JSONField(default=list)
+    kwargs = models.JSONField(default=dict)
+    traceparent = models.TextField(null=True)
+    tracestate = models.TextField(null=True)
+
+    class Meta:
+        app_label = "conveyor"
+
+    def __str__(self) -> str:
+        return f"payload of job {self.job_id}"

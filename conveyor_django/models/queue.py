@@ -1,0 +1,36 @@
+"""What is set per queue."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+
+class Queue(models.Model):
+    """Settings of one queue; a queue without a row has the defaults. NULL means the setting's default."""
+
+    name = models.TextField(primary_key=True)
+    paused = models.BooleanField(default=False, help_text="Nothing is claimed from a paused queue.")
+    soft_cap = models.IntegerField(null=True, blank=True)
+    exact_cap = models.IntegerField(null=True, blank=True)
+    lease_seconds = models.FloatField(null=True, blank=True)
+    retention_seconds = models.FloatField(
+        null=True, blank=True, help_text="How long succeeded and cancelled jobs are kept."
+    )
+
+    class Meta:
+        app_label = "conveyor"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=(Q(soft_cap__isnull=True) | Q(soft_cap__gt=0))
+                & (Q(exact_cap__isnull=True) | Q(exact_cap__gt=0))
+                & (Q(lease_seconds__isnull=True) | Q(lease_seconds__gt=0))
+                & (Q(retention_seconds__isnull=True) | Q(retention_seconds__gte=0)),
+                name="conveyor_queue_limits",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,40 @@
+-- Accept many jobs; `place` is the caller's number of each. A place that does not come back had its key taken.
+-- Ids are drawn before the insert, which is the only way to tie a returned row to its place and its payload.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now
+),
+given AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('conveyor_job', 'id')) AS id,
+           CASE WHEN input.run_at > clock.now THEN 'scheduled' ELSE 'ready' END AS state,
+           CASE WHEN input.run_at > clock.now THEN NULL ELSE nextval('conveyor_ready_seq') END AS ready_seq,
+           clock.now, input.*
+    FROM clock
+    CROSS JOIN unnest(
+        %(queues)s::text[], %(tasks)s::text[], %(priorities)s::smallint[], %(run_ats)s::timestamptz[],
+        %(max_attempts)s::integer[], %(idempotency_keys)s::text[], %(args)s::jsonb[], %(kwargs)s::jsonb[],
+        %(traceparents)s::text[], %(tracestates)s::text[]
+    ) WITH ORDINALITY AS input
+        (queue, task, priority, run_at, max_attempts, idempotency_key, args, kwargs, traceparent, tracestate,
+         place)
+),
+job AS (
+    INSERT INTO conveyor_job
+        (id, queue, task, priority, state, run_at, ready_seq, max_attempts, idempotency_key, created_at,
+         attempt, lost_count, release_count, lease_version, pending_dependencies)
+    SELECT id, queue, task, priority, state, coalesce(run_at, now), ready_seq, max_attempts, idempotency_key,
+           now, 0, 0, 0, 0, 0
+    FROM given
+    -- In key order, so that two bulk enqueues of the same keys cannot deadlock.
+    ORDER BY queue, idempotency_key, place
+    ON CONFLICT (queue, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+    RETURNING id, created_at, state
+),
+payload AS (
+    INSERT INTO conveyor_payload (job_id, args, kwargs, traceparent, tracestate)
+    SELECT given.id, given.args, given.kwargs, given.traceparent, given.tracestate
+    FROM given
+    WHERE given.id IN (SELECT id FROM job)
+)
+SELECT given.place, job.id, job.created_at, job.state
+FROM job JOIN given USING (id)
+ORDER BY given.place

@@ -1,0 +1,45 @@
+-- After a reconnect: give back, free, what the owner holds but does not know (a claim whose reply was lost).
+WITH clock AS MATERIALIZED (
+    SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now
+),
+held AS MATERIALIZED (
+    SELECT job.id, job.lease_version, job.attempt, job.lost_count, job.release_count, job.claimed_at,
+           job.cancel_requested_at IS NOT NULL AS cancelling
+    FROM conveyor_job AS job
+    WHERE job.state = 'running' AND job.lease_owner = %(owner)s::uuid
+      AND NOT EXISTS (
+          SELECT FROM unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS known (id, version)
+          WHERE known.id = job.id AND known.version = job.lease_version)
+    ORDER BY job.id
+    FOR NO KEY UPDATE OF job SKIP LOCKED
+),
+recorded AS (
+    INSERT INTO conveyor_attempt
+        (job_id, lease_version, number, verb, owner, error_class, message, traceback, started_at, finished_at)
+    SELECT held.id, held.lease_version, held.attempt + held.lost_count, 'release', %(owner)s::uuid,
+           '', 'claimed, but the reply was lost with the connection', '', held.claimed_at, clock.now
+    FROM held CROSS JOIN clock
+    ON CONFLICT (job_id, lease_version) DO NOTHING
+    RETURNING job_id
+),
+fate AS MATERIALIZED (
+    SELECT held.id,
+           CASE WHEN held.cancelling THEN 'cancelled'
+                WHEN held.release_count >= %(max_releases)s::integer THEN 'failed'
+                ELSE 'ready' END AS state
+    FROM held
+    JOIN recorded ON recorded.job_id = held.id
+),
+released AS (
+    UPDATE conveyor_job AS job
+    SET state = fate.state,
+        attempt = job.attempt - 1,
+        release_count = job.release_count + 1,
+        ready_seq = CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
+        finished_at = CASE WHEN fate.state <> 'ready' THEN clock.now END,
+        lease_owner = NULL, lease_expires_at = NULL
+    FROM fate CROSS JOIN clock
+    WHERE job.id = fate.id AND job.id = ANY (ARRAY(SELECT id FROM fate))
+    RETURNING job.id, job.queue, job.state
+)
+SELECT id, queue, state FROM released
