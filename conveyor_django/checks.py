@@ -1,5 +1,141 @@
-"""System checks."""
+"""System checks: `msg` is the problem, `hint` the fix; the ids are stable.
+
+| id | what is wrong |
+|---|---|
+| conveyor.E001 | settings.CONVEYOR has an unknown key or an impossible value |
+| conveyor.E002 | CONVEYOR["DATABASE"] is not in DATABASES |
+| conveyor.E003 | that database is not PostgreSQL |
+| conveyor.E004 | its driver is psycopg2 |
+| conveyor.E005 | its alias is too long for the ids of results |
+| conveyor.E006 | a backend has OPTIONS that it does not know |
+| conveyor.E007 | a backend has QUEUES that are not a list of names |
+| conveyor.W001 | no backend in TASKS is Conveyor's |
+| conveyor.W002 | Django reads and writes Conveyor's models in another database |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, router
+
+from .compat import task_backends
+from .conf import MAX_ID, MAX_QUEUE_LENGTH, conveyor_settings
+from .errors import describe
+from .results import result_id
+
+# What the framework allows for an id.
+MAX_RESULT_ID = 64
 
 
 def register() -> None:
-    pass
+    """Register Conveyor's checks; twice is once."""
+    checks.register(check_settings)
+    checks.register(check_database)
+    checks.register(check_backends)
+
+
+def check_settings(**_: Any) -> list[checks.CheckMessage]:
+    """Check settings.CONVEYOR itself."""
+    try:
+        conveyor_settings()
+    except ImproperlyConfigured as error:
+        return [checks.Error(str(error), hint="Correct CONVEYOR in the settings.", id="conveyor.E001")]
+    return []
+
+
+def check_database(**_: Any) -> list[checks.CheckMessage]:
+    """Check the database that CONVEYOR names, without connecting to it."""
+    try:
+        alias = conveyor_settings().database
+    except ImproperlyConfigured:
+        return []  # E001 tells.
+    if alias not in connections.settings:
+        known = ", ".join(map(repr, connections.settings))
+        return [
+            checks.Error(
+                f"CONVEYOR['DATABASE'] is {alias!r}, which is not in DATABASES.",
+                hint=f"Name one of {known}, or add {alias!r} to DATABASES.",
+                id="conveyor.E002",
+            )
+        ]
+    return [*_unsupported(alias), *_long_alias(alias), *_misrouted(alias)]
+
+
+def check_backends(**_: Any) -> list[checks.CheckMessage]:
+    """Check that some task backend stores its tasks with Conveyor."""
+    from .backend import ConveyorBackend
+
+    if any(isinstance(backend, ConveyorBackend) for backend in task_backends.all()):
+        return []
+    return [
+        checks.Warning(
+            "No backend in TASKS is Conveyor's, so nothing is enqueued to it.",
+            hint="Set TASKS['default']['BACKEND'] to 'conveyor_django.backend.ConveyorBackend'.",
+            id="conveyor.W001",
+        )
+    ]
+
+
+def check_backend(alias: str) -> Iterable[checks.CheckMessage]:
+    """Check the entry of one of Conveyor's backends in settings.TASKS; the backend's `check` calls it."""
+    from .backend import is_queue_name
+
+    entry = settings.TASKS[alias]
+    for name in entry.get("OPTIONS") or {}:
+        yield checks.Error(
+            f"TASKS[{alias!r}]['OPTIONS'] has {name!r}, which Conveyor's backend does not know.",
+            hint="Remove it: the backend takes no options; Conveyor's settings are in CONVEYOR.",
+            id="conveyor.E006",
+        )
+    queues = entry.get("QUEUES", [])
+    if isinstance(queues, str) or not all(is_queue_name(name) for name in queues):
+        yield checks.Error(
+            f"TASKS[{alias!r}]['QUEUES'] is {describe(queues)}, not a list of queue names.",
+            hint=f"Give a list of texts of 1 to {MAX_QUEUE_LENGTH} characters; [] allows any queue.",
+            id="conveyor.E007",
+        )
+
+
+def _unsupported(alias: str) -> Iterator[checks.CheckMessage]:
+    connection: Any = connections[alias]
+    if connection.vendor != "postgresql":
+        yield checks.Error(
+            f"Database {alias!r} is {connection.display_name}, but Conveyor needs PostgreSQL.",
+            hint="Set CONVEYOR['DATABASE'] to the alias of a PostgreSQL database.",
+            id="conveyor.E003",
+        )
+    elif connection.Database.__name__ != "psycopg":
+        yield checks.Error(
+            f"Database {alias!r} is driven by {connection.Database.__name__}, but Conveyor needs psycopg 3.",
+            hint="Install it: pip install 'psycopg[binary]'. Django prefers it to psycopg2.",
+            id="conveyor.E004",
+        )
+
+
+def _long_alias(alias: str) -> Iterator[checks.CheckMessage]:
+    longest = len(result_id(alias, MAX_ID))
+    if longest > MAX_RESULT_ID:
+        yield checks.Error(
+            f"The ids of results would have up to {longest} characters, more than the {MAX_RESULT_ID} that "
+            f"the task framework allows: they hold the database alias {alias!r}.",
+            hint=f"Shorten the alias by {longest - MAX_RESULT_ID} characters.",
+            id="conveyor.E005",
+        )
+
+
+def _misrouted(alias: str) -> Iterator[checks.CheckMessage]:
+    from .models import Job
+
+    used = {router.db_for_read(Job), router.db_for_write(Job)} - {alias}
+    if used:
+        yield checks.Warning(
+            f"Jobs live in database {alias!r}, but Django's ORM and admin look for Conveyor's models in "
+            f"{', '.join(map(repr, sorted(used)))}.",
+            hint=f"Add a database router that sends the app label 'conveyor' to {alias!r}.",
+            id="conveyor.W002",
+        )

@@ -2,53 +2,54 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import django
 from django.core.exceptions import ImproperlyConfigured
 
-try:
-    import django.tasks as framework  # type: ignore[import-untyped,unused-ignore]
-    from django.tasks import base, exceptions, signals
+from .log import event, get_logger
+
+if TYPE_CHECKING:
+    from django.dispatch import Signal
+
+if TYPE_CHECKING or django.VERSION >= (6, 0):
+    import django.tasks as framework
+    from django.tasks import exceptions, task_backends
     from django.tasks.backends.base import BaseTaskBackend
     from django.tasks.backends.dummy import DummyBackend
     from django.tasks.backends.immediate import ImmediateBackend
-
-    LOGGER_NAME = "django.tasks"
-except ImportError:
+    from django.tasks.base import Task, TaskContext, TaskError, TaskResult, TaskResultStatus
+    from django.tasks.exceptions import TaskResultDoesNotExist, TaskResultMismatch
+    from django.tasks.signals import task_enqueued, task_finished, task_started
+    from django.utils.json import normalize_json
+else:
     try:
-        import django_tasks as framework  # type: ignore[no-redef,import-not-found,unused-ignore]
-        from django_tasks import base, exceptions, signals  # type: ignore[no-redef,unused-ignore]
-        from django_tasks.backends.base import BaseTaskBackend  # type: ignore[no-redef,assignment,unused-ignore]
-        from django_tasks.backends.dummy import DummyBackend  # type: ignore[no-redef,assignment,unused-ignore]
-        from django_tasks.backends.immediate import (  # type: ignore[no-redef,assignment,unused-ignore]
-            ImmediateBackend,
-        )
+        import django_tasks as framework
+        from django_tasks import exceptions, task_backends
+        from django_tasks.backends.base import BaseTaskBackend
+        from django_tasks.backends.dummy import DummyBackend
+        from django_tasks.backends.immediate import ImmediateBackend
+        from django_tasks.base import Task, TaskContext, TaskError, TaskResult, TaskResultStatus
+        from django_tasks.exceptions import TaskResultDoesNotExist, TaskResultMismatch
+        from django_tasks.signals import task_enqueued, task_finished, task_started
+        from django_tasks.utils import normalize_json
     except ImportError as error:
         raise ImproperlyConfigured(
             "Conveyor needs Django's task framework: Django 6.0+ has it; on Django 5.2 run "
             "`pip install django-tasks`."
         ) from error
 
-    LOGGER_NAME = "django_tasks"
+# The backport renamed this one after 0.12.
+_INVALID_TASK: Final = "InvalidTask" if hasattr(exceptions, "InvalidTask") else "InvalidTaskError"
+InvalidTask: type[Exception] = getattr(exceptions, _INVALID_TASK)
 
-if TYPE_CHECKING:
-    from django.dispatch import Signal
-
-Task = base.Task
-TaskContext = base.TaskContext
-TaskError = base.TaskError
-TaskResult = base.TaskResult
-TaskResultStatus = base.TaskResultStatus
-TaskResultDoesNotExist = exceptions.TaskResultDoesNotExist
-# The backport renamed its two exceptions after 0.12.
-InvalidTask: type[Exception] = getattr(exceptions, "InvalidTask", None) or exceptions.InvalidTaskError
-task_backends = framework.task_backends
-task_enqueued: Signal = signals.task_enqueued
-task_started: Signal = signals.task_started
-task_finished: Signal = signals.task_finished
+# "django.tasks" or "django_tasks": the framework's package, and its logger.
+FRAMEWORK: Final[str] = framework.__name__
 
 __all__ = [
+    "FRAMEWORK",
     "BaseTaskBackend",
     "DummyBackend",
     "ImmediateBackend",
@@ -58,8 +59,11 @@ __all__ = [
     "TaskError",
     "TaskResult",
     "TaskResultDoesNotExist",
+    "TaskResultMismatch",
     "TaskResultStatus",
+    "announce",
     "has_listeners",
+    "normalize_json",
     "register_framework_checks",
     "task_backends",
     "task_enqueued",
@@ -67,19 +71,25 @@ __all__ = [
     "task_started",
 ]
 
-_logger = logging.getLogger(LOGGER_NAME)
-_own_receivers = 1  # The framework connects one receiver of its own to each signal: it writes a log line.
+_logger = logging.getLogger(FRAMEWORK)
+_own_logger = get_logger("signals")
+# The framework connects one receiver of its own to each signal: it writes a log line.
+_OWN_RECEIVERS: Final = 1
 
 
 def has_listeners(signal: Signal, level: int) -> bool:
     """Say whether sending `signal` would do anything: a receiver besides the framework's, or its log line."""
-    return len(signal.receivers) > _own_receivers or _logger.isEnabledFor(level)
+    return len(signal.receivers) > _OWN_RECEIVERS or _logger.isEnabledFor(level)
+
+
+def announce(signal: Signal, *, sender: type, task_result: TaskResult[..., Any]) -> None:
+    """Send one of the framework's signals; a receiver's error is logged and stops nobody."""
+    try:
+        signal.send_robust(sender=sender, task_result=task_result)
+    except Exception as error:  # noqa: BLE001 - Django's own log line fails for a receiver without a __qualname__
+        event(_own_logger, logging.ERROR, "signal.failed", error=repr(error), exc_info=error)
 
 
 def register_framework_checks() -> None:
-    """Make `manage.py check` run the task backends' own checks, which nothing else imports."""
-    import importlib
-
-    importlib.import_module(f"{framework.__name__}.checks")
-
-
+    """Make `manage.py check` run the task backends' own checks, which nothing else need have imported."""
+    importlib.import_module(f"{FRAMEWORK}.checks")

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+
+# Fixed limits: characters of a queue's name and of an idempotency key; the largest integer; the largest id.
+MAX_QUEUE_LENGTH = 128
+MAX_KEY_LENGTH = 255
+MAX_INTEGER = 2**31 - 1
+MAX_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +55,7 @@ _POSITIVE = {
     "lease_seconds", "max_attempts", "max_lost", "max_releases", "max_attempt_rows", "max_payload_bytes",
     "poll_seconds", "scheduler_seconds", "backoff_cap_seconds",
 }  # fmt: skip
-_NUMBERS = {f.name for f in fields(ConveyorSettings)} - {"database"}
+_NAMES = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
 _OPTIONAL = {"retention_seconds", "failed_retention_seconds"}
 
 
@@ -64,11 +71,10 @@ def conveyor_settings() -> ConveyorSettings:
 
 
 def _name(key: Any) -> str:
-    known = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
-    if key in known:
-        return known[key]
-    close = difflib.get_close_matches(str(key).upper(), known, n=1)
-    hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(known))}."
+    if key in _NAMES:
+        return _NAMES[key]
+    close = difflib.get_close_matches(str(key).upper(), _NAMES, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(_NAMES))}."
     raise ImproperlyConfigured(f"CONVEYOR has an unknown key {key!r}. {hint}")
 
 
@@ -80,10 +86,14 @@ def _value(key: str, value: Any) -> Any:
         raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a database alias, not {value!r}.")
     if value is None and name in _OPTIONAL:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a number, not {value!r}.")
     whole = name.startswith("max_")
-    if value < 0 or (name in _POSITIVE and value == 0) or (whole and value != int(value)):
-        kind = "a whole number above 0" if whole else "a number above 0"
-        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be {kind}, not {value!r}.")
+    least = "above 0" if name in _POSITIVE else "of at least 0"
+    if value < 0 or (name in _POSITIVE and value == 0):
+        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a number {least}, not {value!r}.")
+    if whole and (value != int(value) or value > MAX_INTEGER):
+        raise ImproperlyConfigured(
+            f"CONVEYOR[{key!r}] must be a whole number {least}, {MAX_INTEGER:,} at most, not {value!r}."
+        )
     return int(value) if whole else float(value)

@@ -72,7 +72,7 @@ def connect(alias: str, application_name: str, *, lease_seconds: float) -> Conne
             # Neither session settings nor prepared statements belong to us behind a pooler.
             connection.prepare_threshold = None
         else:
-            connection.execute(_SESSION.format(idle_ms=milliseconds))
+            connection.execute(_SESSION.format(idle_ms=milliseconds), prepare=False)
     except BaseException:
         connection.close()
         raise
@@ -107,13 +107,21 @@ class DatabaseLoop(Loop):
 
     def run(self) -> None:
         """Work on one connection after the other."""
-        while not self.stopping.is_set():
+        while not self.finished():
+            self.trying()
             try:
                 self._run_once()
             except psycopg.Error as error:
                 if not is_transient(error):
                     raise
                 self._wait_after(error)
+
+    def finished(self) -> bool:
+        """Say whether the loop may end; one with something to write ends later."""
+        return self.stopping.is_set()
+
+    def trying(self) -> None:
+        """Called before each try to connect."""
 
     def connected(self, connection: Connection) -> None:
         """Prepare a new connection."""
@@ -138,7 +146,6 @@ class DatabaseLoop(Loop):
             self.work(connection)
         finally:
             connection.close()
-            # The wrapper that lent its parameters is this thread's; it never connected.
 
     def _wait_after(self, error: psycopg.Error) -> None:
         delay = next(self._delays)
@@ -147,6 +154,8 @@ class DatabaseLoop(Loop):
             loop=self.name, error=str(error).strip().splitlines()[0] if str(error).strip() else repr(error),
             retry_in=delay,
         )  # fmt: skip
+        # Woken by `stop` once: after that a loop with something left to write waits its full delays again.
         self._pause.wait(delay)
+        self._pause.clear()
 
 

@@ -67,10 +67,25 @@ class UnknownTask(ConveyorError):
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
+        self.reason = reason
         super().__init__(
             f"task {path!r} is unknown to this worker ({reason}); the job waits and is tried again. "
             f"Deploy the code that defines it, or cancel the job."
         )
+
+
+class JobCancelled(ConveyorError):
+    """A job was cancelled while it waited; shown as the error of its result."""
+
+    def __init__(self, job_id: int) -> None:
+        self.job_id = job_id
+        super().__init__(
+            f"job {job_id} was cancelled before its next run. To run it after all: "
+            f"conveyor_django.requeue({job_id})."
+        )
+
+    def __reduce__(self) -> tuple[type[JobCancelled], tuple[int]]:
+        return (type(self), (self.job_id,))
 
 
 class UnstorableResult(ConveyorError, TypeError):

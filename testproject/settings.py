@@ -1,4 +1,4 @@
-"""Settings of the project that shows and tests Conveyor: read from the environment, with defaults to try it."""
+"""Settings of the project that shows and tests Conveyor: from the environment, with defaults to try it."""
 
 from __future__ import annotations
 

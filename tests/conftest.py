@@ -1,16 +1,23 @@
-"""Fixtures for every test: a real PostgreSQL whose job table refuses illegal transitions."""
+"""Fixtures for every test: a real PostgreSQL whose job table refuses illegal transitions, and no leaks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from django.db import connections
 
+from .support.connections import Connect, opened_connections, plain_connection
+from .support.leaks import assert_no_session_left, assert_no_thread_left, sessions_now, threads_now
 from .support.transitions import install_transition_guard
 
 if TYPE_CHECKING:
     from pytest_django import DjangoDbBlocker
+
+    from conveyor_django.db import Connection
+
+DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "connect"}
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +25,31 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """Hold every statement of the suite against the one table of legal transitions."""
     with django_db_blocker.unblock():
         install_transition_guard(connections["default"])
+
+
+@pytest.fixture(scope="session")
+def watcher(django_db_setup: None) -> Iterator[Connection]:
+    """A connection for looking at what the others do: always outside of a transaction."""
+    connection = plain_connection()
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the test that leaves a thread or a database connection behind."""
+    uses_database = not DATABASE_FIXTURES.isdisjoint(request.fixturenames)
+    watcher: Connection | None = request.getfixturevalue("watcher") if uses_database else None
+    threads = threads_now()
+    sessions = set(sessions_now(watcher)) if watcher else set()
+    yield
+    assert_no_thread_left(threads)
+    if watcher:
+        assert_no_session_left(sessions, watcher)
+
+
+@pytest.fixture
+def connect(django_db_setup: None) -> Iterator[Connect]:
+    """Open dedicated connections, closed when the test ends."""
+    with opened_connections() as connect:
+        yield connect

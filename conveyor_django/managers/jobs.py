@@ -158,7 +158,7 @@ class JobManager(StatementManager):
         params = {
             "ids": [token[0] for token in leases],
             "versions": [token[1] for token in leases],
-            "leases": list(leases.values()),
+            "leases": [float(seconds) for seconds in leases.values()],
             "owner": owner,
             "now": now,
         }
@@ -230,6 +230,10 @@ class JobManager(StatementManager):
             for job_id, queue, state, version, lost in self.rows("rescue_owner", params, on)
         ]
 
+    def count_held(self, *, owner: uuid.UUID, on: Connection | None = None) -> int:
+        """Return how many jobs the owner holds."""
+        return int(self.rows("count_held", {"owner": owner}, on)[0][0])
+
     def prune_jobs(
         self,
         *,
@@ -280,7 +284,8 @@ def claim_params(
 ) -> dict[str, Any]:
     """Return the parameters of claim_jobs."""
     return {
-        "owner": owner, "queues": list(queues), "leases": list(queues.values()), "limit": limit, "now": now,
+        "owner": owner, "queues": list(queues), "leases": [float(lease) for lease in queues.values()],
+        "limit": limit, "now": now,
     }  # fmt: skip
 
 
@@ -289,7 +294,8 @@ def claimed_from(rows: Iterable[Row]) -> list[Claimed]:
     return [
         Claimed(
             id=row[0], version=row[1], queue=row[2], task=row[3], args=row[4], kwargs=row[5], attempt=row[6],
-            max_attempts=row[7], lost_count=row[8], lease_seconds=row[9],
+            max_attempts=row[7], lost_count=row[8], release_count=row[9], lease_seconds=row[10],
+            created_at=row[11],
         )
         for row in rows
     ]  # fmt: skip
@@ -316,7 +322,7 @@ def end_params(
         "ids": [outcome.id for outcome in outcomes],
         "versions": [outcome.version for outcome in outcomes],
         "verbs": [outcome.verb.value for outcome in outcomes],
-        "delays": [outcome.delay for outcome in outcomes],
+        "delays": [float(outcome.delay) for outcome in outcomes],
         "error_classes": [outcome.error.error_class for outcome in outcomes],
         "messages": [outcome.error.message for outcome in outcomes],
         "tracebacks": [outcome.error.traceback for outcome in outcomes],

@@ -79,3 +79,7 @@ class WorkerManager(StatementManager):
         Raises a database error if this role may not (it may for sessions of its own role).
         """
         return len(self.rows("terminate_sessions", {"application_name": application_name(incarnation)}, on))
+
+    def server_timeline(self, *, on: Connection | None = None) -> str:
+        """Return the server's timeline: another one than before means that commits may be lost."""
+        return str(self.rows("server_timeline", {}, on)[0][0])

@@ -10,9 +10,6 @@ from django.db.models import Q
 from ..managers.jobs import JobManager
 from ..states import TERMINAL, JobState
 
-MAX_QUEUE_LENGTH = 128
-MAX_KEY_LENGTH = 255
-
 # Plain strings: migrations must not depend on the enum.
 _BLOCKED, _SCHEDULED = JobState.BLOCKED.value, JobState.SCHEDULED.value
 _READY, _RUNNING = JobState.READY.value, JobState.RUNNING.value

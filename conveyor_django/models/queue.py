@@ -7,6 +7,8 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from ..managers.queues import QueueManager
+
 
 class Queue(models.Model):
     """Settings of one queue; a queue without a row has the defaults. NULL means the setting's default."""
@@ -19,6 +21,8 @@ class Queue(models.Model):
     retention_seconds = models.FloatField(
         null=True, blank=True, help_text="How long succeeded and cancelled jobs are kept."
     )
+
+    objects: ClassVar[QueueManager] = QueueManager()
 
     class Meta:
         app_label = "conveyor"

@@ -30,13 +30,14 @@ claimed AS (
         LIMIT %(limit)s::integer
     ))
     RETURNING job.id, job.lease_version, job.queue, job.task, job.attempt, job.max_attempts, job.lost_count,
-        job.priority, job.ready_seq
+        job.release_count, job.created_at, job.priority, job.ready_seq
 )
 SELECT claimed.id, claimed.lease_version, claimed.queue, claimed.task, payload.args, payload.kwargs,
-       claimed.attempt, claimed.max_attempts, claimed.lost_count,
-       (%(leases)s::float8[])[array_position(%(queues)s::text[], claimed.queue)]
+       claimed.attempt, claimed.max_attempts, claimed.lost_count, claimed.release_count,
+       (%(leases)s::float8[])[array_position(%(queues)s::text[], claimed.queue)], claimed.created_at
 FROM claimed
+-- LIMIT keeps this a probe per job; without it, a plan made on an empty table walks the whole index for ever.
 LEFT JOIN LATERAL (
-    SELECT args::text, kwargs::text FROM conveyor_payload WHERE job_id = claimed.id
+    SELECT args::text, kwargs::text FROM conveyor_payload WHERE job_id = claimed.id LIMIT 1
 ) AS payload ON true
 ORDER BY claimed.priority DESC, claimed.ready_seq

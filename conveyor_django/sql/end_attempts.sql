@@ -19,7 +19,8 @@ held AS MATERIALIZED (
         SELECT job.id, job.lease_version, job.attempt, job.lost_count, job.release_count, job.claimed_at,
                job.cancel_requested_at IS NOT NULL AS cancelling
         FROM conveyor_job AS job
-        WHERE job.id = given.id AND job.state = 'running'
+        -- `|| ''` keeps the planner off the index of running jobs, which old statistics make look empty.
+        WHERE job.id = given.id AND job.state || '' = 'running'
           AND job.lease_owner = %(owner)s::uuid AND job.lease_version = given.version
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS lease
@@ -38,6 +39,8 @@ trimmed AS (
     DELETE FROM conveyor_attempt AS attempt
     USING held
     WHERE attempt.job_id = held.id AND attempt.lease_version <= held.lease_version - %(keep)s::bigint
+      -- Few jobs have come that far; by the array alone does the planner keep to their rows.
+      AND attempt.job_id = ANY (ARRAY(SELECT id FROM held WHERE lease_version > %(keep)s::bigint))
 ),
 fate AS MATERIALIZED (
     SELECT held.id, held.verb, held.delay,
@@ -49,18 +52,21 @@ fate AS MATERIALIZED (
     FROM held
     JOIN recorded ON recorded.job_id = held.id
 ),
+-- A subquery, not a join: a join let the planner fetch all rows once for each of them.
 won AS (
     UPDATE conveyor_job AS job
-    SET state = fate.state,
-        attempt = CASE WHEN fate.verb IN ('snooze', 'release') THEN job.attempt - 1 ELSE job.attempt END,
-        release_count = job.release_count + (fate.verb = 'release')::integer,
-        run_at = CASE WHEN fate.state = 'scheduled' THEN clock.now + make_interval(secs => fate.delay)
-                      WHEN fate.state = 'ready' THEN clock.now ELSE job.run_at END,
-        ready_seq = CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
-        finished_at = CASE WHEN fate.state IN ('failed', 'cancelled') THEN clock.now END,
+    SET (state, attempt, release_count, run_at, ready_seq, finished_at) = (
+            SELECT fate.state,
+                   job.attempt - (fate.verb IN ('snooze', 'release'))::integer,
+                   job.release_count + (fate.verb = 'release')::integer,
+                   CASE WHEN fate.state = 'scheduled' THEN clock.now + make_interval(secs => fate.delay)
+                        WHEN fate.state = 'ready' THEN clock.now ELSE job.run_at END,
+                   CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
+                   CASE WHEN fate.state IN ('failed', 'cancelled') THEN clock.now END
+            FROM fate CROSS JOIN clock
+            WHERE fate.id = job.id),
         lease_owner = NULL, lease_expires_at = NULL
-    FROM fate CROSS JOIN clock
-    WHERE job.id = fate.id AND job.id = ANY (ARRAY(SELECT id FROM fate))
+    WHERE job.id = ANY (ARRAY(SELECT id FROM fate))
     RETURNING job.id, job.queue, job.state
 )
 SELECT given.id, given.version,
@@ -71,22 +77,28 @@ SELECT given.id, given.version,
        won.state, won.queue
 FROM given
 LEFT JOIN won ON won.id = given.id
+-- LIMIT keeps each of these a probe, made only where nothing was won; without it, a plan made on empty tables
+-- walks whole indexes for ever.
 -- An atomic success of the same run counts too: its reply may have been lost, and the handler seen as failed.
 LEFT JOIN LATERAL (
     SELECT attempt.lease_version AS version
     FROM conveyor_attempt AS attempt
-    WHERE attempt.job_id = given.id AND attempt.lease_version = given.version
-      AND attempt.owner = %(owner)s::uuid
+    WHERE won.id IS NULL AND attempt.job_id = given.id AND attempt.lease_version = given.version
+      -- A rescue leaves a row of my version too, under its own verb.
+      AND attempt.owner = %(owner)s::uuid AND attempt.verb = given.verb
     UNION ALL
     SELECT ledger.lease_version
     FROM conveyor_ledger AS ledger
-    WHERE ledger.job_id = given.id AND ledger.step = '' AND ledger.lease_version = given.version
+    WHERE won.id IS NULL
+      AND ledger.job_id = given.id AND ledger.step = '' AND ledger.lease_version = given.version
       AND ledger.owner = %(owner)s::uuid
     LIMIT 1
-) AS earlier ON won.id IS NULL
+) AS earlier ON true
 LEFT JOIN LATERAL (
     SELECT job.id
     FROM conveyor_job AS job
-    WHERE job.id = given.id AND job.state = 'running'
+    WHERE won.id IS NULL AND job.id = given.id AND job.state || '' = 'running'
       AND job.lease_owner = %(owner)s::uuid AND job.lease_version = given.version
-) AS mine ON won.id IS NULL
+      AND NOT EXISTS (SELECT FROM held WHERE held.id = given.id)
+    LIMIT 1
+) AS mine ON true

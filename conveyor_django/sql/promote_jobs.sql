@@ -6,18 +6,23 @@ WITH clock AS MATERIALIZED (
 turn AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(%(lock_class)s::integer, %(lock_id)s::integer) AS mine
 ),
-promoted AS (
-    UPDATE conveyor_job
-    SET state = 'ready', ready_seq = nextval('conveyor_ready_seq')
-    WHERE id = ANY (ARRAY(
-        SELECT due.id
-        FROM conveyor_job AS due
+-- The numbers are drawn here: the update below goes by id, the order of work must go by run_at.
+due AS MATERIALIZED (
+    SELECT array_agg(oldest.id) AS ids, array_agg(nextval('conveyor_ready_seq')) AS ready_seqs
+    FROM (
+        SELECT job.id
+        FROM conveyor_job AS job
         WHERE (SELECT mine FROM turn)
-          AND due.state = 'scheduled' AND due.run_at <= (SELECT now FROM clock)
-        ORDER BY due.run_at
+          AND job.state = 'scheduled' AND job.run_at <= (SELECT now FROM clock)
+        ORDER BY job.run_at
         LIMIT %(limit)s::integer
         FOR NO KEY UPDATE SKIP LOCKED
-    ))
-    RETURNING queue
+    ) AS oldest
+),
+promoted AS (
+    UPDATE conveyor_job AS job
+    SET state = 'ready', ready_seq = (SELECT due.ready_seqs[array_position(due.ids, job.id)] FROM due)
+    WHERE job.id = ANY ((SELECT due.ids FROM due)::bigint[])
+    RETURNING job.queue
 )
 SELECT queue, count(*) AS jobs FROM promoted GROUP BY queue

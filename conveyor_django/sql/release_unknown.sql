@@ -7,10 +7,9 @@ held AS MATERIALIZED (
            job.cancel_requested_at IS NOT NULL AS cancelling
     FROM conveyor_job AS job
     WHERE job.state = 'running' AND job.lease_owner = %(owner)s::uuid
-      AND NOT EXISTS (
-          SELECT FROM unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS known (id, version)
-          WHERE known.id = job.id AND known.version = job.lease_version)
-    ORDER BY job.id
+      -- NOT IN, since an anti-join could walk the primary key.
+      AND (job.id, job.lease_version) NOT IN (
+          SELECT id, version FROM unnest(%(ids)s::bigint[], %(versions)s::bigint[]) AS known (id, version))
     FOR NO KEY UPDATE OF job SKIP LOCKED
 ),
 recorded AS (
@@ -30,16 +29,19 @@ fate AS MATERIALIZED (
     FROM held
     JOIN recorded ON recorded.job_id = held.id
 ),
+-- A subquery, not a join: a join let the planner fetch all rows once for each of them.
 released AS (
     UPDATE conveyor_job AS job
-    SET state = fate.state,
+    SET (state, ready_seq, finished_at) = (
+            SELECT fate.state,
+                   CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
+                   CASE WHEN fate.state <> 'ready' THEN clock.now END
+            FROM fate CROSS JOIN clock
+            WHERE fate.id = job.id),
         attempt = job.attempt - 1,
         release_count = job.release_count + 1,
-        ready_seq = CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
-        finished_at = CASE WHEN fate.state <> 'ready' THEN clock.now END,
         lease_owner = NULL, lease_expires_at = NULL
-    FROM fate CROSS JOIN clock
-    WHERE job.id = fate.id AND job.id = ANY (ARRAY(SELECT id FROM fate))
+    WHERE job.id = ANY (ARRAY(SELECT id FROM fate))
     RETURNING job.id, job.queue, job.state
 )
 SELECT id, queue, state FROM released

@@ -25,21 +25,26 @@ recorded AS (
     FROM held CROSS JOIN clock
     ON CONFLICT (job_id, lease_version) DO NOTHING
 ),
+fate AS MATERIALIZED (
+    SELECT held.id,
+           CASE WHEN held.cancelling THEN 'cancelled'
+                WHEN held.lost_count + 1 >= %(max_lost)s::integer THEN 'failed'
+                ELSE 'ready' END AS state
+    FROM held
+),
+-- A subquery, not a join: a join let the planner fetch all rows once for each of them.
 rescued AS (
     UPDATE conveyor_job AS job
-    SET state = fate.state,
+    SET (state, ready_seq, finished_at) = (
+            SELECT fate.state,
+                   CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
+                   CASE WHEN fate.state <> 'ready' THEN clock.now END
+            FROM fate CROSS JOIN clock
+            WHERE fate.id = job.id),
         attempt = job.attempt - 1,
         lost_count = job.lost_count + 1,
-        ready_seq = CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
-        finished_at = CASE WHEN fate.state <> 'ready' THEN (SELECT now FROM clock) END,
         lease_owner = NULL, lease_expires_at = NULL
-    FROM (
-        SELECT held.id, CASE WHEN held.cancelling THEN 'cancelled'
-                             WHEN held.lost_count + 1 >= %(max_lost)s::integer THEN 'failed'
-                             ELSE 'ready' END AS state
-        FROM held
-    ) AS fate
-    WHERE job.id = fate.id AND job.id = ANY (ARRAY(SELECT id FROM held))
+    WHERE job.id = ANY (ARRAY(SELECT id FROM fate))
     RETURNING job.id, job.queue, job.state
 )
 SELECT rescued.id, rescued.queue, rescued.state, held.lease_version, held.lease_owner

@@ -32,17 +32,20 @@ fate AS MATERIALIZED (
                 ELSE 'ready' END AS state
     FROM held
 ),
+-- A subquery, not a join: a join let the planner fetch all rows once for each of them.
 rescued AS (
     UPDATE conveyor_job AS job
-    SET state = fate.state,
+    SET (state, lost_count, release_count, ready_seq, finished_at) = (
+            SELECT fate.state,
+                   job.lost_count + fate.lost::integer,
+                   job.release_count + (NOT fate.lost)::integer,
+                   CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
+                   CASE WHEN fate.state <> 'ready' THEN clock.now END
+            FROM fate CROSS JOIN clock
+            WHERE fate.id = job.id),
         attempt = job.attempt - 1,
-        lost_count = job.lost_count + fate.lost::integer,
-        release_count = job.release_count + (NOT fate.lost)::integer,
-        ready_seq = CASE WHEN fate.state = 'ready' THEN nextval('conveyor_ready_seq') ELSE job.ready_seq END,
-        finished_at = CASE WHEN fate.state <> 'ready' THEN (SELECT now FROM clock) END,
         lease_owner = NULL, lease_expires_at = NULL
-    FROM fate
-    WHERE job.id = fate.id AND job.id = ANY (ARRAY(SELECT id FROM fate))
+    WHERE job.id = ANY (ARRAY(SELECT id FROM fate))
     RETURNING job.id, job.queue, job.state
 )
 SELECT rescued.id, rescued.queue, rescued.state, held.lease_version, held.lost

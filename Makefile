@@ -1,0 +1,81 @@
+# What can be done here: `make help`. Everything happens in a virtual environment of its own, $(VENV).
+#   PYTHON=python3.13   the interpreter that makes the environment (3.11 or newer)
+#   VENV=.venvs/3.13    where it is made
+#   DATABASE_URL=…      a PostgreSQL 14+ to use; unset: an embedded one is started in .postgres/
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+BIN := $(VENV)/bin
+MANAGE := $(BIN)/python -m testproject
+PORT ?= 8000
+# The stamp of a complete environment: a change of the pins or of the project makes it anew.
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format format-check types layers migrations check run worker scheduler ci clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(READY) ## Set up the virtual environment
+
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo >&2 \
+	  "There is no $(PYTHON) here. Install Python 3.11 or newer, or name yours: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo >&2 \
+	  "$(PYTHON) is `$(PYTHON) -V 2>&1`, but Conveyor needs Python 3.11 or newer. Install one and name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo >&2 \
+	  "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv (for another Python than the system's: python3.X-venv)"; exit 1; }
+	@echo "Setting up $(VENV) with `$(PYTHON) -V`; this takes a minute, once."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+demo: $(READY) ## 500 orders through killed and frozen workers, on an embedded PostgreSQL
+	@$(MANAGE) demo $(ARGS)
+
+test: $(READY) ## Run the whole test suite (ARGS='-k name' for a part)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY) ## Look for mistakes
+	$(BIN)/ruff check .
+
+format: $(READY) ## Format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+format-check: $(READY) ## Fail if `make format` would change something
+	$(BIN)/ruff format --check --output-format concise .
+
+# The plugin of django-stubs reads the settings; with a URL they start no database.
+types: $(READY) ## Check the types
+	DATABASE_URL=postgres:///unused $(BIN)/mypy
+
+layers: $(READY) ## Check that imports go down the layers only
+	$(BIN)/lint-imports
+
+migrations: $(READY) ## Fail if the models have changes without a migration
+	$(BIN)/python -W error -m testproject makemigrations --check --dry-run
+
+check: lint format-check types layers migrations ## All checks but the tests
+
+run: $(READY) ## Look around: the admin on http://localhost:8000/
+	@$(MANAGE) migrate --verbosity 0
+	@$(MANAGE) runserver $(PORT)
+
+worker: $(READY) ## Run a worker (ARGS='--queues orders')
+	@$(MANAGE) conveyor_worker $(ARGS)
+
+scheduler: $(READY) ## Run a scheduler alone
+	@$(MANAGE) conveyor_scheduler $(ARGS)
+
+ci: ## All that CI does: the checks, and the suite on three Pythons
+	.ci/run
+
+clean: ## Remove the environments, the embedded database and all caches
+	rm -rf .venv .venvs .postgres build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

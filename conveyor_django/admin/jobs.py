@@ -1,0 +1,164 @@
+"""Jobs: a list that never counts the table, and everything known about one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.utils import display_for_value
+from django.contrib.admin.views.main import ChangeList
+
+from ..models import Attempt, Job, Ledger, Payload
+from .base import LookOnly
+from .filters import QueueFilter, StateFilter
+from .paginator import EstimatingPaginator
+from .render import NOTHING, folded, pretty_json, table
+from .search import find_job_ids
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+    from django.utils.safestring import SafeString
+
+
+class NewestFirst(ChangeList):
+    """A list in the one order that an index serves, whatever the URL asks for."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:  # noqa: ARG002
+        """Order by id, the newest first."""
+        return ["-id"]
+
+
+@admin.register(Job)
+class JobAdmin(LookOnly):
+    """Jobs, to look at."""
+
+    list_display = (
+        "id", "state", "queue", "task", "priority", "attempts_used", "lost_count", "created_at", "run_at",
+        "finished_at",
+    )  # fmt: skip
+    list_filter = (StateFilter, QueueFilter)
+    # Names the search box; `get_search_results` searches.
+    search_fields = ("id", "idempotency_key")
+    search_help_text = "A job's id or its idempotency key, in full."
+    ordering = ("-id",)
+    sortable_by = ()
+    actions = None
+    paginator = EstimatingPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+
+    fieldsets: ClassVar = [
+        (None, {"fields": ["id", "task", "queue", "state", "priority", "idempotency_key", "args", "kwargs"]}),
+        (
+            "Runs",
+            {"fields": ["attempts_used", "lost_count", "release_count", "unsuccessful_runs", "effects"]},
+        ),
+        (
+            "Times",
+            {
+                "fields": [
+                    "created_at", "run_at", "started_at", "claimed_at", "finished_at", "cancel_requested_at",
+                ],
+            },
+        ),
+        ("Lease", {"fields": ["lease_owner", "lease_version", "lease_expires_at", "ready_seq"]}),
+        ("Trace", {"fields": ["traceparent", "tracestate"]}),
+    ]  # fmt: skip
+    readonly_fields = (
+        "attempts_used", "args", "kwargs", "unsuccessful_runs", "effects", "traceparent", "tracestate",
+    )  # fmt: skip
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+        """Return the list whose order is fixed."""
+        return NewestFirst
+
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:  # noqa: ARG002
+        """Refuse every filter by URL but the two that are offered: it could look through all jobs."""
+        return lookup in {StateFilter.parameter_name, QueueFilter.parameter_name}
+
+    def get_search_results(
+        self,
+        request: HttpRequest,  # noqa: ARG002
+        queryset: QuerySet[Any],
+        search_term: str,
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find jobs by id or key, by index."""
+        if term := search_term.strip():
+            queryset = queryset.filter(pk__in=find_job_ids(term, alias=self.alias))
+        return queryset, False
+
+    @admin.display(description="attempts")
+    def attempts_used(self, job: Job) -> str:
+        """Show the retry budget used, of the whole."""
+        return f"{job.attempt}/{job.max_attempts}"
+
+    @admin.display
+    def args(self, job: Job) -> SafeString | None:
+        """Show the positional arguments."""
+        payload = _payload_of(job)
+        return pretty_json(payload.args) if payload else None
+
+    @admin.display
+    def kwargs(self, job: Job) -> SafeString | None:
+        """Show the keyword arguments."""
+        payload = _payload_of(job)
+        return pretty_json(payload.kwargs) if payload else None
+
+    @admin.display
+    def traceparent(self, job: Job) -> str | None:
+        """Show the trace that the job belongs to."""
+        payload = _payload_of(job)
+        return payload.traceparent if payload else None
+
+    @admin.display
+    def tracestate(self, job: Job) -> str | None:
+        """Show what the trace's vendors keep with it."""
+        payload = _payload_of(job)
+        return payload.tracestate if payload else None
+
+    @admin.display(description="runs without success")
+    def unsuccessful_runs(self, job: Job) -> SafeString | str:
+        """Show how each run ended that did not succeed, the newest first."""
+        attempts = Attempt.objects.using(self.alias).filter(job_id=job.pk).order_by("-lease_version")
+        return table(
+            ["run", "ended by", "error", "started", "ended", "worker"],
+            (
+                (
+                    attempt.number, attempt.verb, folded(_error(attempt), attempt.traceback),
+                    _local(attempt.started_at), _local(attempt.finished_at), attempt.owner,
+                )
+                for attempt in attempts
+            ),
+        )  # fmt: skip
+
+    @admin.display(description="ledger")
+    def effects(self, job: Job) -> SafeString | str:
+        """Show the effects that have committed."""
+        rows = Ledger.objects.using(self.alias).filter(job_id=job.pk).order_by("committed_at")
+        return table(
+            ["step", "result", "committed", "lease version", "worker"],
+            (
+                (
+                    row.step or "(success)", pretty_json(row.result), _local(row.committed_at),
+                    row.lease_version, row.owner,
+                )
+                for row in rows
+            ),
+        )  # fmt: skip
+
+
+def _payload_of(job: Job) -> Payload | None:
+    """Return what the job was enqueued with; the first call reads it, the others have it."""
+    # Where the row is missing, the descriptor raises an AttributeError.
+    return getattr(job, "payload", None)
+
+
+def _error(attempt: Attempt) -> str:
+    return ": ".join(part for part in (attempt.error_class, attempt.message) if part)
+
+
+def _local(instant: dt.datetime) -> str:
+    return display_for_value(instant, NOTHING)

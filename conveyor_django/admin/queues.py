@@ -1,0 +1,94 @@
+"""Queues: their settings, to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from ..conf import MAX_QUEUE_LENGTH, conveyor_settings
+from ..models import Queue
+from .base import ConveyorAdmin
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    _ModelForm = forms.ModelForm[Queue]
+else:
+    _ModelForm = forms.ModelForm
+
+# An interval that PostgreSQL cannot hold would stop every claim, or every prune: stay far below.
+MAX_LEASE: Final = 86_400.0
+MAX_RETENTION: Final = 100 * 365 * 86_400.0
+
+
+class QueueForm(_ModelForm):
+    """A queue's settings, with errors that say what would be right."""
+
+    name = forms.CharField(
+        max_length=MAX_QUEUE_LENGTH,
+        help_text="As in TASKS and @task(queue_name=…).",
+    )
+    lease_seconds = forms.FloatField(
+        required=False,
+        validators=[
+            MinValueValidator(1.0, "A lease shorter than 1 second lapses under running jobs. Use 1 or more."),
+            MaxValueValidator(MAX_LEASE, "A lost job would wait for more than a day. Use 86400 or less."),
+        ],
+        help_text="How long a claim holds unless renewed. Empty: CONVEYOR['LEASE_SECONDS'].",
+    )
+    retention_seconds = forms.FloatField(
+        required=False,
+        validators=[
+            MinValueValidator(0.0, "A retention cannot be negative. Use 0 to delete ended jobs at once."),
+            MaxValueValidator(MAX_RETENTION, "Use at most 100 years (3153600000 seconds)."),
+        ],
+        help_text="How long succeeded and cancelled jobs are kept. Empty: CONVEYOR['RETENTION_SECONDS'].",
+    )
+
+    class Meta:
+        model = Queue
+        # The caps come into the form together with the claim that heeds them.
+        fields = ("name", "paused", "lease_seconds", "retention_seconds")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Django checks the model's constraints on the instance's database.
+        self._alias = conveyor_settings().database
+        self.instance._state.db = self._alias  # noqa: SLF001 - documented, despite its name
+
+    def clean_name(self) -> str:
+        """Refuse a name that has settings already."""
+        name: str = self.cleaned_data["name"]
+        adding = self.instance._state.adding  # noqa: SLF001 - documented, despite its name
+        if adding and Queue.objects.using(self._alias).filter(name=name).exists():
+            raise ValidationError(f"The queue {name!r} has settings already. Change those.")
+        return name
+
+    def validate_unique(self) -> None:
+        """Leave it to `clean_name`: Django would ask the default database."""
+
+
+@admin.register(Queue)
+class QueueAdmin(ConveyorAdmin):
+    """Settings of queues; a queue without a row has the defaults."""
+
+    form = QueueForm
+    list_display = ("name", "paused", "lease_seconds", "retention_seconds")
+    ordering = ("name",)
+    show_full_result_count = False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Queue | None = None) -> tuple[str, ...]:  # noqa: ARG002
+        """Keep the name of a row that exists: jobs refer to it."""
+        return () if obj is None else ("name",)
+
+    def save_model(self, request: HttpRequest, obj: Queue, form: Any, change: bool) -> None:  # noqa: ARG002
+        """Save on the database where jobs live."""
+        obj.save(using=self.alias)
+
+    def delete_model(self, request: HttpRequest, obj: Queue) -> None:  # noqa: ARG002
+        """Delete there."""
+        obj.delete(using=self.alias)

@@ -1,0 +1,102 @@
+"""`manage.py conveyor_worker`: run jobs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.module_loading import autodiscover_modules
+
+from ...conf import conveyor_settings
+from ...log import configure
+from ...scheduler.loop import SchedulerLoop
+from ...worker.supervisor import Supervisor, WorkerOptions, once
+from ..startup import declared_queues, require_migrations
+
+
+class Command(BaseCommand):
+    """Parse, build, run."""
+
+    help = "Run jobs: a supervisor with child processes, and a scheduler beside them."
+    requires_system_checks = "__all__"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        settings = conveyor_settings()
+        add = parser.add_argument
+        add("--queues", default="", help="Comma-separated; default: the queues that TASKS declares.")
+        add("--processes", type=_positive, default=1, help="Child processes (default 1).")
+        add("--concurrency", type=_positive, default=8, help="Jobs at once in each process (default 8).")
+        add("--grace", type=float, default=settings.grace_seconds,
+            help="Seconds that a stopping worker lets its jobs finish (default %(default)s).")  # fmt: skip
+        add("--poll", type=float, default=settings.poll_seconds,
+            help="Seconds between looks when nothing is heard (default %(default)s).")  # fmt: skip
+        add("--max-jobs", type=_positive, help="Replace a child after it has run this many jobs.")
+        add("--max-rss", type=_positive, metavar="MB", help="Replace a child that grew larger than this.")
+        add("--drain", action="store_true", help="End when there is nothing left to claim.")
+        add("--once", action="store_true", help="Run at most one job, then end.")
+        add("--reload", action="store_true", help="Restart the children when source files change.")
+        add("--no-scheduler", action="store_true", help="Leave rescue, promote and prune to others.")
+        add("--database", default=settings.database, help="Alias of the database (default %(default)s).")
+        add("--log-format", choices=["text", "json"], default="text")
+
+    def handle(self, **given: Any) -> None:
+        """Run the worker; its exit code is the command's."""
+        settings = conveyor_settings()
+        level = [logging.WARNING, logging.INFO, logging.DEBUG, logging.DEBUG][given["verbosity"]]
+        configure(given["log_format"], level)
+        require_migrations(given["database"])
+        options = _options(given, level)
+        # So that an error in a task module shows here, once; --reload watches what is imported.
+        autodiscover_modules("tasks")
+        supervisor = Supervisor(options, settings=settings)
+        if not given["no_scheduler"]:
+            supervisor.accompany(
+                SchedulerLoop(alias=given["database"], settings=settings, on_error=supervisor.loop_failed)
+            )
+        sys.exit(supervisor.run())
+
+
+def _queues(text: str) -> tuple[str, ...]:
+    """Return the queues to serve; () for every queue that has jobs."""
+    declared = declared_queues()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if unknown := [name for name in names if declared and name not in declared]:
+        raise CommandError(
+            f"--queues names {', '.join(map(repr, unknown))}, but TASKS declares {', '.join(map(repr, declared))}. "
+            f"Correct the name, or add it to QUEUES of a Conveyor backend in TASKS."
+        )
+    return names or declared
+
+
+def _options(given: dict[str, Any], level: int) -> WorkerOptions:
+    options = WorkerOptions(
+        alias=given["database"],
+        queues=_queues(given["queues"]),
+        processes=given["processes"],
+        concurrency=given["concurrency"],
+        grace=_not_negative("--grace", given["grace"]),
+        poll=_not_negative("--poll", given["poll"]),
+        max_jobs=given["max_jobs"],
+        max_rss_bytes=given["max_rss"] * 1024 * 1024 if given["max_rss"] else None,
+        drain=given["drain"],
+        reload=given["reload"],
+        log_format=given["log_format"],
+        log_level=level,
+    )
+    return once(options) if given["once"] else options
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
+def _not_negative(option: str, value: float) -> float:
+    if value < 0:
+        raise CommandError(f"{option} must be 0 or more, not {value}.")
+    return value

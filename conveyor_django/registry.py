@@ -1,0 +1,64 @@
+"""From the path that a job names to its task: imported once, the failure told with its reason."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from types import ModuleType
+from typing import Any, Final
+
+from .compat import Task
+from .errors import UnknownTask
+
+_known: Final[dict[str, Task[..., Any]]] = {}
+
+
+def resolve_task(path: str) -> Task[..., Any]:
+    """Return the task at ``module.qualname``.
+
+    Raises UnknownTask with the reason: no such module or name, an import that failed, not a task. A failure
+    is not remembered, since the code may arrive later; what was found is.
+    """
+    task = _known.get(path)
+    if task is None:
+        task = _known[path] = _find(path)
+    return task
+
+
+def _find(path: str) -> Task[..., Any]:
+    names = path.split(".")
+    if not names[1:] or not all(names):
+        raise UnknownTask(path, "not a dotted path to a function in a module")
+    module, rest = _imported(path, names)
+    found: Any = module
+    for name in rest:
+        if not hasattr(found, name):
+            owner = getattr(found, "__name__", found)
+            raise UnknownTask(path, f"{owner} has no attribute {name!r}")
+        found = getattr(found, name)
+    if not isinstance(found, Task):
+        raise UnknownTask(path, f"it is a {type(found).__qualname__}, not a task: decorate it with @task")
+    return found
+
+
+def _imported(path: str, names: list[str]) -> tuple[ModuleType, list[str]]:
+    """Import the longest prefix that is a module; return it and the names behind it."""
+    module = _import(path, names[0])
+    for place, name in enumerate(names[1:-1], start=1):
+        full = f"{module.__name__}.{name}"
+        if not hasattr(module, "__path__") or importlib.util.find_spec(full) is None:
+            return module, names[place:]
+        module = _import(path, full)
+    return module, names[-1:]
+
+
+def _import(path: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            raise UnknownTask(path, f"there is no module {name!r}") from error
+        raise UnknownTask(path, f"importing {name} raised {error!r}") from error
+    # SystemExit too: a script without a __main__ guard must not end the worker that imports it.
+    except (Exception, SystemExit) as error:
+        raise UnknownTask(path, f"importing {name} raised {error!r}") from error

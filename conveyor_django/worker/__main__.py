@@ -1,0 +1,35 @@
+"""A child process: `python -m conveyor_django.worker CONFIG`, started by a supervisor only."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+import django
+
+
+def main(text: str) -> None:
+    """Run one child and leave with its exit code."""
+    django.setup()
+    from django.utils.module_loading import autodiscover_modules
+
+    from ..log import configure
+    from .child import Child
+    from .config import ChildConfig
+
+    config = ChildConfig.from_json(text)
+    configure(config.log_format, config.log_level)
+    # Errors in task modules show at start, not at the first job.
+    autodiscover_modules("tasks")
+    child = Child(config)
+    code = child.run()
+    if child.is_clean:
+        sys.exit(code)
+    # A handler that would not stop must not keep the process.
+    logging.shutdown()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

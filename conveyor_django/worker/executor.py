@@ -1,0 +1,208 @@
+"""Where handlers run: sync ones in threads, async ones on an event loop. It hands back outcomes, writes none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from ..errors import UnknownTask
+from ..log import event, get_logger
+from . import decide
+from .board import Board
+from .handler import Done, Finished, Handlers, Run
+from .inflight import Held
+from .interrupt import Interrupted, Interrupter
+
+logger = get_logger("worker.executor")
+
+# A connection that rested this long is checked before it is used again.
+IDLE_CHECK_SECONDS = 5.0
+
+Job = Callable[[], None]
+
+
+class Executor:
+    """Runs held jobs on `threads` threads and one event loop.
+
+    `done` gets the end of each, from any thread; `on_error` what ended a thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        threads: int,
+        handlers: Handlers,
+        board: Board,
+        done: Done,
+        on_error: Callable[[BaseException], None],
+    ) -> None:
+        self._handlers = handlers
+        self._board = board
+        self._done = done
+        self._on_error = on_error
+        self._inbox: queue.SimpleQueue[Held | Job | None] = queue.SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._report_errors, name=f"conveyor-executor-{i}", daemon=True) for i in range(threads)
+        ]
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop_lock = threading.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Start the threads; the event loop starts with the first async job."""
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, held: Held) -> None:
+        """Run a job as soon as a thread is free."""
+        self._inbox.put(held)
+
+    def announce(self, finished: Finished) -> None:
+        """Send the signal of a run's end, in an executor thread: receivers may be slow and use the database."""
+        if self._handlers.wants_announcement(finished):
+            self._inbox.put(lambda: self._handlers.announce_end(finished))
+
+    def stop(self) -> None:
+        """Let the threads end once they are free; returns at once."""
+        for _ in self._threads:
+            self._inbox.put(None)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _report_errors(self) -> None:
+        """A thread that dies silently would leave a process that lives and runs nothing."""
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - passed on
+            self._on_error(error)
+
+    def _work(self) -> None:
+        """Take one job after the other: the life of an executor thread."""
+        upkeep = ConnectionUpkeep()
+        while (work := self._inbox.get()) is not None:
+            upkeep.before()
+            if isinstance(work, Held):
+                self._run(work)
+            else:
+                self._guarded(work)
+            upkeep.after()
+        connections.close_all()
+
+    def _run(self, held: Held) -> None:
+        held.place = self._board.mark_started(held.token)
+        self._board.count("started")
+        interrupter = Interrupter()
+        run: Run | None = None
+        finished: Finished | None = None
+        try:
+            with interrupter.interruptible():
+                held.interrupt = interrupter.interrupt
+                run = self._handlers.prepare(held)
+                if run.is_async:
+                    held.interrupt = None
+                else:
+                    finished = self._handlers.call(run)
+        except UnknownTask as error:
+            finished = Finished(held, decide.unknown_task(held.claimed, error))
+        except Interrupted:
+            # It came between the handler's end and ours: the lease is gone, so is the outcome.
+            finished = finished or Finished(held, decide.given_back(held.claimed, "the lease could not be kept"))
+        except Exception as error:  # noqa: BLE001 - a defect of ours or of a receiver must not lose the job
+            finished = Finished(held, decide.failed_run(held.claimed, error, delay=1.0), run)
+        finally:
+            held.interrupt = None
+        if finished is not None:
+            held.over = True
+            self._done(finished)
+        elif run is not None:
+            self._run_async(run)
+
+    def _run_async(self, run: Run) -> None:
+        loop = self._running_loop()
+        started: Future[asyncio.Task[None]] = Future()
+
+        def start() -> None:
+            task = loop.create_task(self._arun(run))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            started.set_result(task)
+
+        loop.call_soon_threadsafe(start)
+        task = started.result()
+        run.held.interrupt = lambda: loop.call_soon_threadsafe(task.cancel)
+        if run.held.lapsed:
+            loop.call_soon_threadsafe(task.cancel)
+
+    async def _arun(self, run: Run) -> None:
+        await self._async_upkeep()
+        finished = await self._handlers.acall(run)
+        run.held.interrupt = None
+        run.held.over = True
+        self._done(finished)
+
+    async def _async_upkeep(self) -> None:
+        """Check the connection of the thread that Django's async ORM shares, where it may have rested."""
+        now = time.monotonic()
+        if now - self._async_checked > IDLE_CHECK_SECONDS:
+            self._async_checked = now
+            await sync_to_async(close_unusable)()
+
+    _async_checked = 0.0
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._loop_lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="conveyor-asyncio", daemon=True).start()
+            return self._loop
+
+    def _guarded(self, work: Job) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - only a signal is at stake
+            event(logger, logging.ERROR, "announcement.failed", error=repr(error), exc_info=error)
+
+
+class ConnectionUpkeep:
+    """Keeps an executor thread's Django connections: reconnecting for each job costs more than most jobs."""
+
+    def __init__(self) -> None:
+        self._used_at = time.monotonic()
+
+    def before(self) -> None:
+        """Check the connections if they have rested."""
+        if time.monotonic() - self._used_at > IDLE_CHECK_SECONDS:
+            close_unusable()
+
+    def after(self) -> None:
+        """Close what a handler left in an error or in a transaction."""
+        for connection in connections.all(initialized_only=True):
+            if connection.connection is None:
+                continue
+            if connection.in_atomic_block or connection.errors_occurred or not connection.get_autocommit():
+                _close(connection)
+        self._used_at = time.monotonic()
+
+
+def close_unusable() -> None:
+    """Close the connections of this thread that no longer answer."""
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None and not (connection.in_atomic_block or connection.is_usable()):
+            _close(connection)
+
+
+def _close(connection: Any) -> None:
+    # A handler that left its atomic block by a trick would otherwise forbid the close.
+    connection.in_atomic_block = False
+    connection.savepoint_ids.clear()
+    connection.needs_rollback = False
+    connection.close()

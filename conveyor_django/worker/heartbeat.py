@@ -1,0 +1,145 @@
+"""The heartbeat of a worker process: renews its leases and says that it lives, on a connection of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from ..db import Connection, DatabaseLoop, is_pooled
+from ..log import event, get_logger
+from ..models import Job, Worker
+from ..outcomes import Answer
+from .board import Board
+from .inflight import Held, InFlight
+from .plan import QueuePlan
+
+logger = get_logger("worker.heartbeat")
+
+# Renewed at a third of the lease: two beats may fail before it lapses.
+BEATS_PER_LEASE = 3
+
+
+class Heartbeat(DatabaseLoop):
+    """Registers the process, then beats until stopped; it outlives the drain and stops last but one.
+
+    `on_pruned` is called when the worker's row is gone: somebody declared it dead.
+    """
+
+    name = "heartbeat"
+
+    def __init__(
+        self,
+        *,
+        owner: uuid.UUID,
+        slots: int,
+        supervisor_pid: int,
+        plan: QueuePlan,
+        inflight: InFlight,
+        board: Board,
+        on_pruned: Callable[[], None],
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.registered = threading.Event()
+        self.draining = False
+        self._owner = owner
+        self._slots = slots
+        self._supervisor_pid = supervisor_pid
+        self._plan = plan
+        self._inflight = inflight
+        self._board = board
+        self._on_pruned = on_pruned
+        self._pooled = False
+        self._locked = False
+        self._bell = threading.Event()
+
+    def wake(self) -> None:
+        """Beat now."""
+        self._bell.set()
+
+    def connected(self, connection: Connection) -> None:
+        """Hold the session lock that says "alive", and register with the first connection."""
+        self._pooled = is_pooled(connection)
+        self._locked = False
+        self._hold_lock(connection)
+        if not self.registered.is_set():
+            self._plan.refresh_leases(connection)
+            self._register(connection)
+
+    def work(self, connection: Connection) -> None:
+        """Beat at a third of the shortest lease, until stopped; then deregister."""
+        while not self.stopping.is_set():
+            self._beat(connection)
+            self.healthy()
+            self._bell.wait(self._plan.shortest_lease / BEATS_PER_LEASE)
+            self._bell.clear()
+        Worker.objects.db_manager(self._alias).deregister_worker(incarnation=self._owner, on=connection)
+
+    def _register(self, connection: Connection) -> None:
+        workers = Worker.objects.db_manager(self._alias)
+        # The reply to an earlier try may have been lost after its commit.
+        if not self._say_alive(connection):
+            workers.register_worker(
+                incarnation=self._owner,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                supervisor_pid=self._supervisor_pid,
+                queues=list(self._plan.turn()),
+                slots=self._slots,
+                lease_seconds=self._plan.longest_lease,
+                holds_lock=self._locked,
+                on=connection,
+            )
+        self.registered.set()
+
+    def _hold_lock(self, connection: Connection) -> None:
+        """Take the session lock, unless a pooler would keep it when we are gone.
+
+        After a broken connection the server may still hold it for the old session: then the next beat tries again.
+        """
+        if not self._pooled and not self._locked:
+            workers = Worker.objects.db_manager(self._alias)
+            self._locked = workers.hold_worker_lock(incarnation=self._owner, on=connection)
+
+    def _say_alive(self, connection: Connection) -> bool:
+        return Worker.objects.db_manager(self._alias).beat_worker(
+            incarnation=self._owner, draining=self.draining, holds_lock=self._locked, on=connection
+        )
+
+    def _beat(self, connection: Connection) -> None:
+        self._hold_lock(connection)
+        self._renew(connection)
+        if not self._say_alive(connection):
+            event(logger, logging.ERROR, "worker.pruned", incarnation=self._owner)
+            self._on_pruned()
+        self._plan.refresh_leases(connection)
+
+    def _renew(self, connection: Connection) -> None:
+        """Renew what is held, by token; a lease found lost stops its handler."""
+        leases = self._inflight.leases()
+        if not leases:
+            return
+        sent_at = time.monotonic()
+        answers = Job.objects.db_manager(self._alias).renew_leases(leases, owner=self._owner, on=connection)
+        self._inflight.renewed([t for t, (answer, _) in answers.items() if answer is Answer.WON], sent_at)
+        for token, (answer, _) in answers.items():
+            # Where the handler has ended by itself, its outcome's own answer counts.
+            if answer is Answer.LOST and (held := self._inflight.get(token)) and not held.over:
+                self.lose(held)
+
+    def lose(self, held: Held) -> None:
+        """Give up a lease: stop the handler, count it."""
+        if not self._inflight.lapse(held):
+            return
+        self._board.count("lost")
+        event(
+            logger, logging.WARNING, "lease.lost",
+            job=held.claimed.id, version=held.claimed.version, task=held.claimed.task,
+        )  # fmt: skip
+        held.stop()

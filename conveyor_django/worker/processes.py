@@ -1,0 +1,75 @@
+"""A supervisor's hold on one child process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import IO
+
+from django.conf import settings
+
+from .board import Board
+from .config import ChildConfig
+
+
+@dataclass(slots=True, eq=False)
+class ChildProcess:
+    """A running child: its process, its shared board, and when it was last seen to do something."""
+
+    config: ChildConfig
+    process: subprocess.Popen[bytes]
+    board: Board
+    # Inherited by the child; kept open for as long as the board is looked at.
+    file: IO[bytes] = field(repr=False)
+    started_at: float = field(default_factory=time.monotonic)
+    pulse: int = 0
+    pulsed_at: float = field(default_factory=time.monotonic)
+    # It was asked to end: its end is no surprise.
+    expected: bool = False
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self.process.pid
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal, if the process still runs."""
+        self.expected = True
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def is_stuck(self, seconds: float) -> bool:
+        """Say whether it has done nothing for so long: it lives, but no longer fetches."""
+        pulse, now = self.board.counters()["pulse"], time.monotonic()
+        if pulse != self.pulse:
+            self.pulse, self.pulsed_at = pulse, now
+        return now - self.pulsed_at > seconds
+
+    def close(self) -> None:
+        """Let go of a process that has ended."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.file.close()
+
+
+def spawn(config: ChildConfig, board: Board, file: IO[bytes]) -> ChildProcess:
+    """Start a child by exec: a fork would share connections, threads and locks.
+
+    Its standard input is a pipe that closes when the supervisor dies, however that happens. It leads a session of
+    its own, so that Ctrl-C in a terminal reaches the supervisor alone, which then stops it in order.
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or os.curdir for p in sys.path)}
+    if settings.SETTINGS_MODULE:
+        environment["DJANGO_SETTINGS_MODULE"] = settings.SETTINGS_MODULE
+    process = subprocess.Popen(
+        [sys.executable, "-m", "conveyor_django.worker", config.to_json()],
+        stdin=subprocess.PIPE,
+        pass_fds=(config.board_fd,),
+        start_new_session=True,
+        env=environment,
+    )
+    return ChildProcess(config, process, board, file)

@@ -1,0 +1,235 @@
+"""The supervisor of a worker: starts its children, watches them, replaces them, rescues what they held."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import signal
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from ..conf import ConveyorSettings
+from ..log import event, get_logger
+from ..loops import Loop
+from .board import Board, board_places
+from .config import FLUSH_SECONDS, ChildConfig, Exit
+from .processes import ChildProcess, spawn
+from .reload import FileWatch
+from .takeover import Dead, Takeovers
+
+logger = get_logger("worker.supervisor")
+
+WATCH_SECONDS = 0.5
+# A child that lived shorter than this is not replaced at once, but after a growing delay.
+YOUNG_SECONDS = 5.0
+MAX_RESPAWN_SECONDS = 30.0
+# A child that did nothing for so long is killed, but not before its lease has lapsed a few times over.
+STUCK_SECONDS = 60.0
+# What a child may take beyond its grace to give back and flush; a frozen one never would.
+OVERTIME_SECONDS = 2 * FLUSH_SECONDS + 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """What a worker is told on its command line. Times are in seconds."""
+
+    alias: str
+    queues: tuple[str, ...]
+    processes: int
+    concurrency: int
+    grace: float
+    poll: float
+    max_jobs: int | None = None
+    max_rss_bytes: int | None = None
+    drain: bool = False
+    reload: bool = False
+    log_format: str = "text"
+    log_level: int = logging.INFO
+
+
+class Supervisor:
+    """Runs a worker of several processes until a signal, or until its queues are drained."""
+
+    def __init__(self, options: WorkerOptions, *, settings: ConveyorSettings) -> None:
+        self._options = options
+        self._settings = settings
+        self._companions: list[Loop] = []
+        self._children: list[ChildProcess] = []
+        # When to start the next replacements (monotonic).
+        self._respawns: list[float] = []
+        self._young_deaths = 0
+        self._totals: Counter[str] = Counter()
+        # Signals, and None for a bare wake-up. Not an Event: a handler may interrupt the very wait that it ends.
+        self._inbox: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._signals = 0
+        self._code = 0
+        self._takeovers = Takeovers(
+            settings=settings, alias=options.alias, application_name=f"conveyor supervisor {os.getpid()}",
+            lease_seconds=settings.lease_seconds, on_error=self.loop_failed,
+        )  # fmt: skip
+        self._files = FileWatch() if options.reload else None
+
+    def accompany(self, loop: Loop) -> None:
+        """Run a loop (the scheduler's) beside the children: started and stopped with them."""
+        self._companions.append(loop)
+
+    def run(self) -> int:
+        """Work until it is over; return the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, lambda n, _frame: self._inbox.put(n))
+        self._takeovers.start()
+        for loop in self._companions:
+            loop.start()
+        for _ in range(self._options.processes):
+            self._spawn()
+        while self._children or self._respawns:
+            self._wait()
+            self._reap()
+            self._respawn()
+            self._watch()
+        self._finish()
+        return self._code
+
+    def loop_failed(self, loop: Loop, error: BaseException) -> None:
+        """Take the error of a loop: a supervisor that cannot rescue stops in order and says so."""
+        event(logger, logging.CRITICAL, "loop.failed", loop=loop.name, error=repr(error), exc_info=error)
+        self._code = Exit.LOOP_FAILED
+        self._inbox.put(None)
+
+    # -- signals --------------------------------------------------------------------------------------------
+
+    def _wait(self) -> None:
+        """Wait for a signal, or until something is due."""
+        try:
+            number = self._inbox.get(timeout=self._patience())
+        except queue.Empty:
+            return
+        if number in (signal.SIGTERM, signal.SIGINT):
+            self._signalled(number)
+        elif self._code and not self._stopping:
+            self._begin_stop()
+
+    def _signalled(self, number: int) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            # At once: the children leave, others take over by lock and lease.
+            for child in self._children:
+                child.signal(signal.SIGKILL)
+            os._exit(Exit.FORCED)
+        event(logger, logging.INFO, "worker.stopping", signal=signal.Signals(number).name,
+              grace=self._options.grace)  # fmt: skip
+        self._begin_stop()
+
+    def _begin_stop(self) -> None:
+        self._stopping = True
+        self._stop_by = time.monotonic() + self._options.grace + OVERTIME_SECONDS
+        self._respawns.clear()
+        for child in self._children:
+            child.signal(signal.SIGTERM)
+
+    _stopping = False
+    # When a child that was asked to stop is not waited for any longer (monotonic).
+    _stop_by = float("inf")
+
+    # -- children -------------------------------------------------------------------------------------------
+
+    def _spawn(self) -> None:
+        options = self._options
+        board, file = Board.create(board_places(options.concurrency))
+        config = ChildConfig(
+            incarnation=uuid.uuid4(), alias=options.alias, queues=options.queues,
+            concurrency=options.concurrency, grace=options.grace, poll=options.poll,
+            supervisor_pid=os.getpid(), board_fd=file.fileno(), max_jobs=options.max_jobs,
+            max_rss_bytes=options.max_rss_bytes, drain=options.drain, log_format=options.log_format,
+            log_level=options.log_level,
+        )  # fmt: skip
+        child = spawn(config, board, file)
+        self._children.append(child)
+        event(logger, logging.INFO, "child.started", pid=child.pid, incarnation=config.incarnation)
+
+    def _reap(self) -> None:
+        """Take note of the children that have ended."""
+        for child in [c for c in self._children if c.process.poll() is not None]:
+            self._children.remove(child)
+            self._ended(child, child.process.returncode)
+            self._totals.update(child.board.counters())
+            child.close()
+
+    def _ended(self, child: ChildProcess, code: int) -> None:
+        if code in (Exit.DONE, Exit.RECYCLE):
+            event(logger, logging.INFO, "child.ended", pid=child.pid, exit=Exit(code).name)
+        else:
+            self._died(child, code)
+        if not self._stopping and not (code == Exit.DONE and self._options.drain):
+            self._plan_respawn(child, code)
+
+    def _died(self, child: ChildProcess, code: int) -> None:
+        """Rescue what a child held that ended without giving it back."""
+        reason = f"its worker was killed by {_signal_name(-code)}" if code < 0 else f"its worker exited with {code}"
+        event(
+            logger, logging.ERROR, "child.died",
+            pid=child.pid, incarnation=child.config.incarnation, exit=code, started=len(child.board.started()),
+            signal=_signal_name(-code) if code < 0 else None,
+        )  # fmt: skip
+        self._takeovers.add(
+            Dead(incarnation=child.config.incarnation, started=child.board.started(), reason=reason)
+        )
+
+    def _plan_respawn(self, child: ChildProcess, code: int) -> None:
+        young = time.monotonic() - child.started_at < YOUNG_SECONDS and code not in (Exit.DONE, Exit.RECYCLE)
+        self._young_deaths = self._young_deaths + 1 if young else 0
+        # One early death may be chance; from the second on, a growing delay.
+        delay = 0.0 if self._young_deaths < 2 else min(MAX_RESPAWN_SECONDS, 0.5 * 2 ** min(self._young_deaths, 10))
+        self._respawns.append(time.monotonic() + delay)
+
+    def _respawn(self) -> None:
+        now = time.monotonic()
+        for due in [at for at in self._respawns if at <= now]:
+            self._respawns.remove(due)
+            self._spawn()
+
+    def _watch(self) -> None:
+        """Kill children that are stuck; restart them all when the code has changed."""
+        limit = max(STUCK_SECONDS, 4 * self._settings.lease_seconds)
+        overdue = time.monotonic() > self._stop_by
+        for child in self._children:
+            if overdue or child.is_stuck(limit):
+                event(logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation)
+                child.process.kill()
+        if self._files is not None and not self._stopping and (changed := self._files.changed()):
+            event(logger, logging.INFO, "code.changed", file=changed)
+            for child in self._children:
+                if not child.expected:
+                    child.signal(signal.SIGTERM)
+
+    def _patience(self) -> float:
+        waits = [WATCH_SECONDS, *(at - time.monotonic() for at in self._respawns)]
+        # 0 would wait for ever.
+        return max(0.001, min(waits))
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        """Finish the rescues and stop the companions."""
+        for loop in [self._takeovers, *self._companions]:
+            loop.stop()
+        for loop in [self._takeovers, *self._companions]:
+            if not loop.join(self._settings.lease_seconds):
+                event(logger, logging.ERROR, "loop.unfinished", loop=loop.name)
+        self._totals.pop("pulse", None)
+        event(logger, logging.INFO, "worker.totals", **self._totals)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def once(options: WorkerOptions) -> WorkerOptions:
+    """Return the options of a worker that runs at most one job and ends."""
+    return replace(options, processes=1, concurrency=1, max_jobs=1, drain=True)

@@ -1,0 +1,85 @@
+"""A supervisor's rescue of its own dead children: at once, knowing what had started."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from ..conf import ConveyorSettings
+from ..db import Connection, DatabaseLoop
+from ..log import event, get_logger
+from ..managers.recovery import queues_to_wake, take_over
+from ..notify import notify_now
+
+logger = get_logger("worker.takeover")
+
+Token = tuple[int, int]
+
+# Between two looks at whether the dead child's sessions are gone.
+AGAIN_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dead:
+    """A child that ended without giving back what it held."""
+
+    incarnation: uuid.UUID
+    started: list[Token]
+    reason: str
+
+
+class Takeovers(DatabaseLoop):
+    """Rescues what dead children held: repeatedly, until the last of their sessions is gone."""
+
+    name = "takeover"
+
+    def __init__(self, *, settings: ConveyorSettings, **options: Any) -> None:
+        super().__init__(**options)
+        self._settings = settings
+        self._inbox: queue.SimpleQueue[Dead | None] = queue.SimpleQueue()
+        self._todo: list[Dead] = []
+        self._again = threading.Event()
+
+    def add(self, dead: Dead) -> None:
+        """Rescue what this child held."""
+        self._inbox.put(dead)
+
+    def wake(self) -> None:
+        """End the wait."""
+        self._inbox.put(None)
+
+    def finished(self) -> bool:
+        """Say whether there is nothing left to rescue, and no more to come."""
+        return self.stopping.is_set() and not self._todo and self._inbox.empty()
+
+    def work(self, connection: Connection) -> None:
+        """Rescue one dead child after the other."""
+        while not self.finished():
+            if not self._todo and (dead := self._inbox.get()) is not None:
+                self._todo.append(dead)
+            if self._todo:
+                self._rescue(self._todo[0], connection)
+                # Only now: an outage in between leaves it to be done again.
+                self._todo.pop(0)
+            self.healthy()
+
+    def _rescue(self, dead: Dead, connection: Connection) -> None:
+        while True:
+            taken = take_over(
+                alias=self._alias,
+                incarnation=dead.incarnation,
+                settings=self._settings,
+                reason=dead.reason,
+                started=dead.started,
+                on=connection,
+            )
+            notify_now(queues_to_wake(taken.rescued), alias=self._alias, on=connection)
+            if taken.done:
+                event(logger, logging.INFO, "takeover.done", incarnation=dead.incarnation)
+                return
+            # A session that was just told to end may have a commit on its way, or somebody has a row locked.
+            self._again.wait(AGAIN_SECONDS)

@@ -1,0 +1,298 @@
+"""What must hold whoever comes late, told once for the statements as they are and for broken ones.
+
+Each scenario takes a `Race` and raises AssertionError where a promise is broken. `test_guards.py` runs all of them
+with the original statements, and names for each mutant the scenarios that catch it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from functools import partial
+
+import psycopg
+
+from conveyor_django.managers.jobs import NewJob
+from conveyor_django.outcomes import Answer, Claimed
+
+from ..support.factories import new_job
+from ..support.races import A, B, Race
+
+WON, WON_BEFORE, BUSY, LOST = Answer.WON, Answer.WON_BEFORE, Answer.BUSY, Answer.LOST
+
+Scenario = Callable[[Race], None]
+# A fenced write of one worker, by its method of Race.
+WRITES = ("succeed", "end", "renew")
+
+
+def write(race: Race, name: str) -> Callable[..., list[Answer]]:
+    """Return the method of Race by its name."""
+    method: Callable[..., list[Answer]] = getattr(race, name)
+    return method
+
+
+def assert_untouched(race: Race, run: Claimed, owner: uuid.UUID) -> None:
+    """Fail unless the job still is what its holder's claim made of it, and nothing has committed."""
+    seen = race.job(run.id)
+    assert (seen.state, seen.owner, seen.version) == ("running", owner, run.version)
+    assert race.effects(run.id) == []
+    # Neither a renewal nor an ending: the holder's own outcome still counts, once.
+    assert race.succeed(owner, run) == [WON]
+    assert race.effects(run.id) == [(owner, run.version)]
+
+
+# -- late, with nothing in the way -------------------------------------------------------------------------------
+
+
+def late_after_another_took_over(race: Race, name: str) -> None:
+    """A's lease lapses, B runs the job; A's write changes nothing. Version and owner each would do."""
+    [mine] = race.enqueue_and_claim(A)
+    theirs = race.take_over(B)
+    lease = race.job(mine.id).expires_at
+    assert write(race, name)(A, mine) == [LOST]
+    assert race.job(mine.id).expires_at == lease
+    assert_untouched(race, theirs, B)
+
+
+def late_after_taking_it_again(race: Race, name: str) -> None:
+    """A's lease lapses and A itself runs the job again; its old thread's write changes nothing: the version."""
+    [old] = race.enqueue_and_claim(A)
+    new = race.take_over(A)
+    lease = race.job(old.id).expires_at
+    assert write(race, name)(A, old) == [LOST]
+    assert race.job(old.id).expires_at == lease
+    assert_untouched(race, new, A)
+
+
+def late_after_a_failover(race: Race, name: str) -> None:
+    """A's claim is lost in a failover and B gets the same version; A's write changes nothing: the owner."""
+    race.enqueue()
+    with race.lost_transaction() as lost:
+        mine = race.claim_one(A, on=lost)
+    theirs = race.claim_one(B)
+    assert theirs.version == mine.version
+    lease = race.job(mine.id).expires_at
+    assert write(race, name)(A, mine) == [LOST]
+    assert race.job(mine.id).expires_at == lease
+    assert_untouched(race, theirs, B)
+
+
+def late_after_a_rescue(race: Race, name: str) -> None:
+    """A's lease lapses and nobody runs the job yet; A's write changes nothing: the state, or the owner that went."""
+    [mine] = race.enqueue_and_claim(A)
+    race.rescue()
+    assert write(race, name)(A, mine) == [LOST]
+    seen = race.job(mine.id)
+    assert (seen.state, seen.owner, seen.expires_at) == ("ready", None, None)
+    assert race.effects(mine.id) == []
+
+
+# -- late, with the row locked or changing under the statement ------------------------------------------------------
+
+
+def late_while_another_takes_over(race: Race, name: str) -> None:
+    """B's take-over has locked the row when A's write arrives: A neither waits nor wins."""
+    [mine] = race.enqueue_and_claim(A)
+    late = race.connect()
+    with race.transaction() as takeover:
+        theirs = race.take_over(B, on=takeover)
+        running = race.sides.start(late, write(race, name), A, mine)
+        blocked = running.settle()
+    assert running.result() == [BUSY]
+    assert not blocked
+    assert write(race, name)(A, mine) == [LOST]
+    assert_untouched(race, theirs, B)
+
+
+def late_between_snapshot_and_lock(race: Race, name: str) -> None:
+    """B takes over after A's statement has read and before it locks: the lock's re-read must see it."""
+    statement = {"succeed": "succeed_jobs", "end": "end_attempts", "renew": "renew_leases"}[name]
+    [mine] = race.enqueue_and_claim(A)
+    late = race.connect()
+    with race.gate(statement) as held_up:
+        running = race.sides.start(late, write(held_up, name), A, mine)
+        running.wait_until_blocked()
+        theirs = race.take_over(B)
+        lease = race.job(mine.id).expires_at
+    # By its snapshot the job is still A's.
+    assert running.result() == [BUSY]
+    assert write(race, name)(A, mine) == [LOST]
+    assert race.job(mine.id).expires_at == lease
+    assert_untouched(race, theirs, B)
+
+
+def neighbours_of_a_locked_row(race: Race, name: str) -> None:
+    """Somebody has locked one row of a batch: its neighbours win, it is busy, and nobody waits (rule 2)."""
+    runs = race.enqueue_and_claim(A, 3)
+    finisher = race.connect()
+    with race.transaction() as somebody:
+        somebody.execute("SELECT FROM conveyor_job WHERE id = %s FOR UPDATE", (runs[1].id,))
+        running = race.sides.start(finisher, write(race, name), A, *runs)
+        blocked = running.settle()
+    assert running.result() == [WON, BUSY, WON]
+    assert not blocked
+    assert write(race, name)(A, runs[1]) == [WON]
+
+
+# -- the ledger's own lock --------------------------------------------------------------------------------------------
+
+
+def one_effect(race: Race) -> None:
+    """Whoever gets through the fence: one effect in the ledger, one winner."""
+    [mine] = race.enqueue_and_claim(A)
+    theirs = race.take_over(B)
+    answers = race.succeed(A, mine) + race.succeed(B, theirs)
+    assert len(race.effects(mine.id)) == 1
+    assert answers.count(WON) == 1
+
+
+# -- renewal ------------------------------------------------------------------------------------------------------------
+
+
+def renewal_names_its_jobs(race: Race) -> None:
+    """A job that its holder does not name lapses (rule 4)."""
+    named, forgotten = race.enqueue_and_claim(A, 2)
+    lease = race.job(forgotten.id).expires_at
+    assert race.renew(A, named) == [WON]
+    assert race.job(forgotten.id).expires_at == lease
+
+
+# -- rescue ---------------------------------------------------------------------------------------------------------------
+
+
+def rescue_meets_an_open_write(race: Race, name: str) -> None:
+    """A's success or renewal is not yet committed when the rescuer comes: it neither waits nor takes the job."""
+    [mine] = race.enqueue_and_claim(A)
+    rescuer = race.connect()
+    with race.transaction() as finisher:
+        assert write(race, name)(A, mine, on=finisher) == [WON]
+        running = race.sides.start(rescuer, race.rescue)
+        blocked = running.settle()
+    assert running.result() == []
+    assert not blocked
+    assert race.job(mine.id).state == {"succeed": "succeeded", "renew": "running"}[name]
+    assert race.job(mine.id).version == mine.version
+    assert race.attempts(mine.id) == []
+
+
+def rescue_reads_before_a_write(race: Race, name: str) -> None:
+    """A's success or renewal commits after the rescuer has read and before it locks: the re-check must see it."""
+    [mine] = race.enqueue_and_claim(A)
+    rescuer = race.connect()
+    with race.gate("rescue_jobs") as held_up:
+        running = race.sides.start(rescuer, held_up.rescue)
+        running.wait_until_blocked()
+        assert write(race, name)(A, mine) == [WON]
+    assert running.result() == []
+    assert race.job(mine.id).state == {"succeed": "succeeded", "renew": "running"}[name]
+    assert race.attempts(mine.id) == []
+
+
+# -- claim ------------------------------------------------------------------------------------------------------------------
+
+
+def claimers_of_one_job(race: Race) -> None:
+    """B looks while A's claim is not yet committed: B goes on without waiting and without that job."""
+    race.enqueue()
+    second = race.connect()
+    with race.transaction() as first:
+        mine = race.claim_one(A, on=first)
+        running = race.sides.start(second, race.claim, B)
+        blocked = running.settle()
+    assert running.result() == []
+    assert not blocked
+    assert_untouched(race, mine, A)
+
+
+def claimer_reads_before_another_commits(race: Race) -> None:
+    """A's claim commits after B has read and before B locks: B must not get the job again."""
+    race.enqueue()
+    second = race.connect()
+    with race.gate("claim_jobs") as held_up:
+        running = race.sides.start(second, held_up.claim, B)
+        running.wait_until_blocked()
+        mine = race.claim_one(A)
+    assert running.result() == []
+    assert_untouched(race, mine, A)
+
+
+# -- cancel -------------------------------------------------------------------------------------------------------------------
+
+
+def cancel_meets_an_open_success(race: Race) -> None:
+    """A cancel waits for the row and must read what the success left there."""
+    [mine] = race.enqueue_and_claim(A)
+    canceller = race.connect()
+    with race.transaction() as finisher:
+        assert race.succeed(A, mine, on=finisher) == [WON]
+        running = race.sides.start(canceller, race.jobs.cancel_job, mine.id)
+        running.wait_until_blocked()
+    assert running.result() is None
+    seen = race.job(mine.id)
+    assert (seen.state, seen.cancel_requested) == ("succeeded", False)
+
+
+# -- release --------------------------------------------------------------------------------------------------------------------
+
+
+def release_knows_versions(race: Race) -> None:
+    """What the worker knows of an old run does not keep a new one, whose claim's reply was lost (rule 4)."""
+    [old] = race.enqueue_and_claim(A)
+    new = race.take_over(A)
+    released = race.jobs.release_unknown(owner=A, known=[old.token], max_releases=100, on=race.main)
+    assert released == [(new.id, "default", "ready")]
+
+
+# -- enqueue ----------------------------------------------------------------------------------------------------------------------
+
+
+def keyed(keys: str) -> list[NewJob]:
+    """Return a job for each letter, with that key."""
+    return [new_job(idempotency_key=key) for key in keys]
+
+
+def bulk_enqueues_in_opposite_order(race: Race) -> None:
+    """Two bulk enqueues of the same keys in opposite order both end, without a deadlock (rule 9)."""
+    first, second = race.connect(), race.connect()
+    with race.lost_transaction() as somebody:
+        race.jobs.enqueue_jobs(keyed("m"), on=somebody)
+        # Both have to pass m, each with what it took before.
+        forth = race.sides.start(first, race.jobs.enqueue_jobs, keyed("amz"))
+        forth.wait_until_blocked()
+        back = race.sides.start(second, race.jobs.enqueue_jobs, keyed("zma"))
+        back.wait_until_blocked()
+    try:
+        accepted = [forth.result(), back.result()]
+    except psycopg.errors.DeadlockDetected as error:
+        raise AssertionError("two bulk enqueues met in a deadlock") from error
+    assert [entry is None for entry in accepted[0]] == [False, False, False]
+    assert accepted[1] == [None, None, None]
+
+
+def _for_each(scenario: Callable[[Race, str], None], names: tuple[str, ...]) -> dict[str, Scenario]:
+    return {f"{scenario.__name__}:{name}": partial(scenario, name=name) for name in names}
+
+
+SCENARIOS: dict[str, Scenario] = {
+    **_for_each(late_after_another_took_over, WRITES),
+    **_for_each(late_after_taking_it_again, WRITES),
+    **_for_each(late_after_a_failover, WRITES),
+    **_for_each(late_after_a_rescue, WRITES),
+    **_for_each(late_while_another_takes_over, WRITES),
+    **_for_each(late_between_snapshot_and_lock, WRITES),
+    **_for_each(neighbours_of_a_locked_row, WRITES),
+    **_for_each(rescue_meets_an_open_write, ("succeed", "renew")),
+    **_for_each(rescue_reads_before_a_write, ("succeed", "renew")),
+    **{
+        scenario.__name__: scenario
+        for scenario in (
+            one_effect,
+            renewal_names_its_jobs,
+            claimers_of_one_job,
+            claimer_reads_before_another_commits,
+            cancel_meets_an_open_success,
+            release_knows_versions,
+            bulk_enqueues_in_opposite_order,
+        )
+    },
+}

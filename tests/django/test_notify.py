@@ -1,0 +1,149 @@
+"""The wake-up, heard on a real connection: after the commit, once a queue and window, never in the way."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+
+import pytest
+from django.db import connection, transaction
+from pytest_django import Settings
+
+from conveyor_django import notify, requeue
+from conveyor_django.models import Job
+
+from ..support.connections import Connect
+from ..support.factories import JobFactory
+from ..support.produce import anything
+from .conftest import Rung
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALL_DAY = {"NOTIFY_WINDOW_SECONDS": 86400}
+NO_WINDOW = {"NOTIFY_WINDOW_SECONDS": 0}
+
+
+@pytest.fixture(autouse=True)
+def any_queue(settings: Settings) -> None:
+    settings.TASKS = {"default": {"BACKEND": "conveyor_django.backend.ConveyorBackend", "QUEUES": []}}
+    settings.CONVEYOR = NO_WINDOW
+
+
+def test_an_enqueue_without_a_transaction_rings_at_once(rung: Rung) -> None:
+    anything.enqueue()
+    assert rung() == ["default"]
+
+
+def test_inside_a_transaction_nothing_rings_before_the_commit(rung: Rung) -> None:
+    with transaction.atomic():
+        anything.enqueue()
+        assert rung() == []
+    assert rung() == ["default"]
+
+
+def test_a_transaction_rings_each_queue_once(rung: Rung) -> None:
+    with transaction.atomic():
+        for place in range(20):
+            anything.using(queue_name=f"q{place % 2}").enqueue()
+        assert len(connection.run_on_commit) == 2
+    assert sorted(rung()) == ["q0", "q1"]
+
+
+def test_each_transaction_rings_anew(rung: Rung) -> None:
+    for _ in range(2):
+        with transaction.atomic():
+            anything.enqueue()
+    assert rung() == ["default", "default"]
+
+
+def test_a_rollback_rings_nothing(rung: Rung) -> None:
+    with transaction.atomic():
+        anything.enqueue()
+        transaction.set_rollback(True)
+    anything.using(queue_name="after").enqueue()
+    assert rung() == ["after"]
+
+
+def test_a_hook_lost_with_its_savepoint_is_replaced(rung: Rung) -> None:
+    with transaction.atomic():
+        with transaction.atomic():
+            anything.enqueue()
+            transaction.set_rollback(True)
+        anything.enqueue()
+    assert rung() == ["default"]
+
+
+def test_a_hook_of_a_released_savepoint_is_enough(rung: Rung) -> None:
+    with transaction.atomic():
+        for _ in range(3):
+            with transaction.atomic():
+                anything.enqueue()
+        assert len(connection.run_on_commit) == 1
+    assert rung() == ["default"]
+
+
+def test_a_job_for_later_rings_nobody(rung: Rung) -> None:
+    anything.using(run_after=dt.datetime(2100, 1, 1, tzinfo=dt.UTC)).enqueue()
+    anything.using(queue_name="after").enqueue()
+    assert rung() == ["after"]
+
+
+def test_only_the_first_of_a_window_rings(settings: Settings, rung: Rung) -> None:
+    settings.CONVEYOR = ALL_DAY
+    for _ in range(3):
+        anything.enqueue()
+        anything.using(queue_name="other").enqueue()
+    assert rung() == ["default", "other"]
+
+
+def test_the_same_key_again_rings_nobody(rung: Rung) -> None:
+    keyed = anything.using(idempotency_key="k")
+    keyed.enqueue()
+    assert rung() == ["default"]
+    keyed.enqueue()
+    assert rung() == []
+
+
+def test_requeue_rings(rung: Rung) -> None:
+    jobs = [JobFactory(failed=True, queue=queue) for queue in ("b", "a", "b")]
+    with transaction.atomic():
+        assert requeue(*[job.pk for job in jobs]) == sorted(job.pk for job in jobs)
+        assert rung() == []
+    assert rung() == ["a", "b"]
+
+
+def test_notify_now_on_a_connection_of_ones_own(rung: Rung, connect: Connect) -> None:
+    notify.notify_now(["a", "b", "a"], alias="default", on=connect())
+    assert rung() == ["a", "b"]
+
+
+def test_nothing_to_ring_asks_the_database_nothing(doorbell: notify.Doorbell, connect: Connect) -> None:
+    dead = connect()
+    dead.close()
+    notify.notify_now([], on=dead)
+
+
+def test_a_lost_ring_is_logged_raises_nothing_and_is_made_up_for(
+    settings: Settings, rung: Rung, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.CONVEYOR = ALL_DAY
+    dead = connect()
+    dead.close()
+    with caplog.at_level(logging.WARNING, "conveyor.notify"):
+        notify.notify_now(["default"], on=dead)
+    assert [record.conveyor["event"] for record in caplog.records] == ["notify.failed"]
+    assert "queues=default" in caplog.text
+    assert "closed" in caplog.text
+    anything.enqueue()
+    assert rung() == ["default"]
+
+
+def test_a_transaction_by_hand_is_left_to_the_poll(rung: Rung) -> None:
+    transaction.set_autocommit(False)
+    try:
+        anything.enqueue()
+        transaction.commit()
+    finally:
+        transaction.set_autocommit(True)
+    assert rung() == []
+    assert Job.objects.filter(state="ready").count() == 1

@@ -1,0 +1,80 @@
+"""Every statement has a test file, a manager method, typed parameters and one clock, and can be prepared."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conveyor_django.managers.jobs import JobManager
+from conveyor_django.managers.queues import QueueManager
+from conveyor_django.managers.workers import WorkerManager
+from conveyor_django.sql import names, statement
+
+from ..support.connections import Connect
+from ..support.plans import explain_prepared, to_numbered
+from ..support.samples import SAMPLES
+
+FOLDER = Path(__file__).parent
+
+
+def code_of(name: str) -> str:
+    """Return the statement without its comments."""
+    return re.sub(r"--.*", "", statement(name))
+
+
+def test_each_has_its_test_file() -> None:
+    tested = {path.stem.removeprefix("test_") for path in FOLDER.glob("test_*.py")}
+    assert set(names()) <= tested, f"without a test file: {set(names()) - tested}"
+
+
+def test_each_has_sample_parameters() -> None:
+    assert set(SAMPLES) == set(names())
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_has_its_manager_method(name: str) -> None:
+    managers = (JobManager, QueueManager, WorkerManager)
+    assert any(name in vars(manager) for manager in managers)
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_begins_with_what_it_is_for(name: str) -> None:
+    assert statement(name).startswith("-- ")
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_parameter_is_cast(name: str) -> None:
+    uncast = re.findall(r"%\(\w+\)s(?!::)", code_of(name))
+    assert uncast == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_takes_the_sample_s_parameters_and_no_other(name: str) -> None:
+    assert set(to_numbered(code_of(name))[1]) == set(SAMPLES[name])
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_statement_reads_the_transaction_s_frozen_clock(name: str) -> None:
+    frozen = re.findall(r"\bnow\(\)|current_timestamp|localtimestamp|transaction_timestamp", code_of(name), re.I)
+    assert frozen == []
+    if "statement_timestamp()" in code_of(name):
+        assert "coalesce(%(now)s::timestamptz, statement_timestamp())" in code_of(name) or name == "cancel_job"
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_can_be_prepared_and_explained(name: str, connect: Connect) -> None:
+    connection = connect()
+    plan = explain_prepared(connection, statement(name), SAMPLES[name])
+    assert plan.seq_scans() <= {"conveyor_worker", "conveyor_queue"}
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_dedicated_connection_prepares_it_at_its_first_use(name: str, connect: Connect) -> None:
+    connection = connect()
+    connection.execute("BEGIN")
+    connection.execute(statement(name), SAMPLES[name])
+    prepared = connection.execute("SELECT statement FROM pg_prepared_statements", prepare=False).fetchall()
+    assert len([text for (text,) in prepared if text == to_numbered(statement(name))[0]]) == 1
+    connection.execute("ROLLBACK")

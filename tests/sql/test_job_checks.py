@@ -1,0 +1,80 @@
+"""The CHECK constraints: what must never be stored is refused, whoever writes it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from conveyor_django.models import Job, Queue
+
+from ..support.factories import JobFactory, QueueFactory
+from .conftest import NOW
+
+pytestmark = pytest.mark.django_db
+
+LEASE = {"lease_owner": uuid.UUID(int=1), "lease_expires_at": NOW}
+
+REFUSED: list[tuple[str, str, dict[str, Any]]] = [
+    ("conveyor_job_state", "ready", {"state": "limbo"}),
+    ("conveyor_job_state", "ready", {"state": ""}),
+    ("conveyor_job_priority", "ready", {"priority": 101}),
+    ("conveyor_job_priority", "ready", {"priority": -101}),
+    ("conveyor_job_lease", "running", {"lease_owner": None}),
+    ("conveyor_job_lease", "running", {"lease_expires_at": None}),
+    ("conveyor_job_lease", "ready", LEASE),
+    ("conveyor_job_lease", "ready", {"lease_owner": uuid.UUID(int=1)}),
+    ("conveyor_job_lease", "scheduled", {"lease_expires_at": NOW}),
+    ("conveyor_job_lease", "blocked", LEASE),
+    ("conveyor_job_lease", "succeeded", LEASE),
+    ("conveyor_job_lease", "failed", LEASE),
+    ("conveyor_job_lease", "cancelled", LEASE),
+    ("conveyor_job_finished", "succeeded", {"finished_at": None}),
+    ("conveyor_job_finished", "failed", {"finished_at": None}),
+    ("conveyor_job_finished", "cancelled", {"finished_at": None}),
+    ("conveyor_job_finished", "ready", {"finished_at": NOW}),
+    ("conveyor_job_finished", "running", {"finished_at": NOW}),
+    ("conveyor_job_ready_seq", "ready", {"ready_seq": None}),
+    ("conveyor_job_blocked", "blocked", {"pending_dependencies": 0}),
+    ("conveyor_job_blocked", "ready", {"pending_dependencies": -1}),
+    ("conveyor_job_counts", "ready", {"attempt": -1}),
+    ("conveyor_job_counts", "ready", {"lost_count": -1}),
+    ("conveyor_job_counts", "ready", {"release_count": -1}),
+    ("conveyor_job_counts", "ready", {"lease_version": -1}),
+    ("conveyor_job_counts", "ready", {"max_attempts": 0}),
+]
+
+
+@pytest.mark.parametrize(("constraint", "state", "change"), REFUSED)
+def test_refused(constraint: str, state: str, change: dict[str, Any]) -> None:
+    with pytest.raises(IntegrityError, match=f'"{constraint}"'), transaction.atomic():
+        JobFactory(**{} if state == "ready" else {state: True}, **change)
+
+
+def test_every_constraint_is_tried() -> None:
+    declared = {constraint.name for constraint in Job._meta.constraints} - {"conveyor_job_key"}
+    assert {name for name, _, _ in REFUSED} == declared
+
+
+@pytest.mark.parametrize("change", [{"priority": 100}, {"priority": -100}, {"max_attempts": 1}])
+def test_the_bounds_themselves_are_allowed(change: dict[str, Any]) -> None:
+    JobFactory(**change)
+
+
+def test_a_key_is_unique_in_its_queue() -> None:
+    JobFactory(queue="a", idempotency_key="k")
+    JobFactory(queue="b", idempotency_key="k")
+    with pytest.raises(IntegrityError, match="conveyor_job_key"), transaction.atomic():
+        JobFactory(queue="a", idempotency_key="k")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"soft_cap": 0}, {"exact_cap": 0}, {"lease_seconds": 0.0}, {"lease_seconds": -1.0}, {"retention_seconds": -1.0}],
+)
+def test_a_queue_s_limits(change: dict[str, Any]) -> None:
+    QueueFactory(name="fine", soft_cap=1, exact_cap=1, lease_seconds=0.001, retention_seconds=0)
+    with pytest.raises(IntegrityError, match="conveyor_queue_limits"), transaction.atomic():
+        Queue.objects.filter(pk="fine").update(**change)

@@ -1,0 +1,109 @@
+"""Tasks for tests with real workers. Each writes what it does to a journal outside of the database."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from django.db import connection
+
+from conveyor_django.tasks import task
+
+JOURNAL = "journal"
+GO = "go"
+
+
+def note(folder: str, what: str, name: str) -> None:
+    """Append one line, in one write: `what name pid`."""
+    with (Path(folder) / JOURNAL).open("a") as journal:
+        journal.write(f"{what} {name} {os.getpid()}\n")
+
+
+def wait_for_go(folder: str) -> None:
+    """Wait, as a slow handler does, until the test says go."""
+    while not (Path(folder) / GO).exists():
+        time.sleep(0.01)
+
+
+def insert_effect(name: str) -> None:
+    """Write one row; nothing but Conveyor keeps it from being written twice."""
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO test_effect (name) VALUES (%s)", (name,))
+
+
+@task
+def quick(folder: str, name: str) -> str:
+    note(folder, "start", name)
+    return name
+
+
+@task
+def gated(folder: str, name: str) -> str:
+    note(folder, "start", name)
+    wait_for_go(folder)
+    note(folder, "end", name)
+    return name
+
+
+@task(max_attempts=1)
+def gated_once(folder: str, name: str) -> str:
+    note(folder, "start", name)
+    wait_for_go(folder)
+    note(folder, "end", name)
+    return name
+
+
+@task(atomic=True)
+def gated_effect(folder: str, name: str) -> str:
+    note(folder, "start", name)
+    insert_effect(name)
+    wait_for_go(folder)
+    note(folder, "end", name)
+    return name
+
+
+@task(atomic=True)
+def late_effect(folder: str, name: str) -> str:
+    """Wait first, outside of any statement, then write."""
+    note(folder, "start", name)
+    wait_for_go(folder)
+    insert_effect(name)
+    note(folder, "end", name)
+    return name
+
+
+@task(atomic=True)
+def effect(name: str, seconds: float = 0.0) -> str:
+    insert_effect(name)
+    time.sleep(seconds)
+    return name
+
+
+@task
+def poison(folder: str, name: str) -> None:
+    """Kill the process that runs it, as an out-of-memory killer would."""
+    note(folder, "start", name)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task(max_attempts=3, backoff=lambda _exception, _result: 0)
+def fails(folder: str, name: str) -> None:
+    note(folder, "start", name)
+    raise ValueError(f"{name} always fails")
+
+
+@task
+def returns_nul() -> str:
+    return "a\x00b\ud800"
+
+
+@task
+async def gated_async(folder: str, name: str) -> str:
+    note(folder, "start", name)
+    while not (Path(folder) / GO).exists():
+        await asyncio.sleep(0.01)
+    note(folder, "end", name)
+    return name

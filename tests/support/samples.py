@@ -1,0 +1,57 @@
+"""Parameters of every statement, for tests that go through all of them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+OWNER = uuid.UUID("11111111-1111-1111-1111-111111111111")
+
+_TOKENS = {"ids": [1, 2, 3], "versions": [1, 1, 1]}
+_LOCK = {"lock_class": 1, "lock_id": 2}
+_TRACE = {"traceparent": None, "tracestate": None}
+
+SAMPLES: dict[str, dict[str, Any]] = {
+    "beat_worker": {"incarnation": OWNER, "draining": False, "holds_lock": True, "now": None},
+    "cancel_job": {"id": 1, "now": None},
+    "claim_jobs": {"owner": OWNER, "queues": ["q1", "q2"], "leases": [30.0, 60.0], "limit": 32, "now": None},
+    "count_held": {"owner": OWNER},
+    "deregister_worker": {"incarnation": OWNER},
+    "end_attempts": {
+        **_TOKENS, "verbs": ["retry"] * 3, "delays": [0.0] * 3, "error_classes": [""] * 3, "messages": [""] * 3,
+        "tracebacks": [""] * 3, "owner": OWNER, "keep": 100, "max_releases": 100, "now": None,
+    },
+    "enqueue_job": {
+        "queue": "q1", "task": "t", "args": "[]", "kwargs": "{}", "max_attempts": 5, "priority": 0,
+        "run_at": None, "idempotency_key": "k", **_TRACE, "now": None,
+    },
+    "enqueue_jobs": {
+        "queues": ["q1", "q2"], "tasks": ["t", "t"], "args": ["[]"] * 2, "kwargs": ["{}"] * 2,
+        "max_attempts": [5, 5], "priorities": [0, 0], "run_ats": [None, None], "idempotency_keys": ["k", None],
+        "traceparents": [None, None], "tracestates": [None, None], "now": None,
+    },
+    "find_dead_workers": {"now": None},
+    "find_job_by_key": {"queue": "q1", "idempotency_key": "k"},
+    "hold_worker_lock": {"incarnation": str(OWNER)},
+    "list_leases": {},
+    "list_queues": {},
+    "next_due": {"now": None},
+    "notify_queues": {"channel": "c", "queues": ["q1"]},
+    "promote_jobs": {"limit": 100, "now": None, **_LOCK},
+    "prune_jobs": {"limit": 100, "retention": 60.0, "failed_retention": 60.0, "now": None, **_LOCK},
+    "register_worker": {
+        "incarnation": OWNER, "host": "h", "pid": 1, "supervisor_pid": 1, "queues": "[]", "slots": 1,
+        "lease_seconds": 30.0, "holds_lock": True, "now": None,
+    },
+    "release_unknown": {"owner": OWNER, **_TOKENS, "max_releases": 100, "now": None},
+    "renew_leases": {**_TOKENS, "leases": [30.0] * 3, "owner": OWNER, "now": None},
+    "requeue_jobs": {"ids": [1, 2], "now": None},
+    "rescue_jobs": {"limit": 100, "max_lost": 3, "now": None, "error_class": "e", **_LOCK},
+    "rescue_owner": {
+        "owner": OWNER, **_TOKENS, "knows_started": True, "max_lost": 3, "max_releases": 100, "reason": "r",
+        "error_class": "e", "now": None,
+    },
+    "server_timeline": {},
+    "succeed_jobs": {**_TOKENS, "results": [None, "1", "{}"], "owner": OWNER, "now": None},
+    "terminate_sessions": {"application_name": "nobody"},
+}  # fmt: skip

@@ -1,0 +1,112 @@
+"""What an enqueue checks before any row exists."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from conveyor_django.compat import InvalidTask
+from conveyor_django.enqueue import prepare
+from conveyor_django.errors import InvalidArguments, PayloadTooLarge
+
+from ..support.produce import Holder, anonymous, anything, plain_add, renamed, with_context, with_options
+
+LATER = dt.datetime(2030, 1, 2, 3, 4, tzinfo=dt.UTC)
+
+
+def test_the_job_of_a_call() -> None:
+    job = prepare(
+        with_options.using(priority=5, queue_name="orders", run_after=LATER, idempotency_key="k"),
+        (7,),
+        {"note": "é"},
+    )
+    assert (job.task, job.queue, job.priority) == ("tests.support.produce.with_options", "orders", 5)
+    assert (job.run_at, job.idempotency_key, job.max_attempts) == (LATER, "k", 3)
+    assert (job.args, job.kwargs) == ("[7]", '{"note":"é"}')
+    assert (job.traceparent, job.tracestate) == (None, None)
+
+
+def test_without_an_option_the_settings_give_the_budget(settings: Settings) -> None:
+    settings.CONVEYOR = {"MAX_ATTEMPTS": 11}
+    assert prepare(plain_add, (1,), {}).max_attempts == 11
+
+
+def test_tuples_become_lists() -> None:
+    job = prepare(anything, ((1, (2,)),), {"x": (3,)})
+    assert (json.loads(job.args), json.loads(job.kwargs)) == ([[1, [2]]], {"x": [3]})
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "says"),
+    [
+        ((), {}, "missing a required argument: 'order'"),
+        ((1, "a", 2), {}, "too many positional arguments"),
+        ((1,), {"nose": 1}, "unexpected keyword argument 'nose'"),
+        ((1,), {"order": 1}, "multiple values for argument 'order'"),
+    ],
+)
+def test_a_call_that_does_not_fit_the_function(args: Any, kwargs: Any, says: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        prepare(with_options, args, kwargs)
+    assert "tests.support.produce.with_options(order" in str(caught.value)
+    assert says in str(caught.value)
+
+
+def test_the_context_is_not_the_callers_to_give() -> None:
+    assert prepare(with_context, (1,), {}).args == "[1]"
+    with pytest.raises(InvalidArguments, match="multiple values for argument 'context'"):
+        prepare(with_context, (1,), {"context": 2})
+    with pytest.raises(InvalidArguments, match="missing a required argument: 'order'"):
+        prepare(with_context, (), {})
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "path"),
+    [
+        ((0, float("nan")), {}, "args[1] is nan"),
+        ((), {"x": {"when": dt.datetime(2026, 1, 1, tzinfo=dt.UTC)}}, "kwargs['x']['when'] is datetime"),
+        (([{1}],), {}, "args[0][0] is {1}"),
+        ((), {"a\x00": 1}, "a key of kwargs is 'a\\x00'"),
+    ],
+)
+def test_a_bad_argument_is_named(args: Any, kwargs: Any, path: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        prepare(anything, args, kwargs)
+    assert str(caught.value).startswith("tests.support.produce.anything: ")
+    assert path in str(caught.value)
+
+
+def test_the_payload_is_bounded_in_bytes(settings: Settings) -> None:
+    settings.CONVEYOR = {"MAX_PAYLOAD_BYTES": 100}
+    # ["é…é"] and {"a":""}: 4 characters around 2 bytes each, and 8.
+    assert prepare(anything, ("é" * 44,), {"a": ""}).kwargs == '{"a":""}'
+    with pytest.raises(PayloadTooLarge) as caught:
+        prepare(anything, ("é" * 45,), {"a": ""})
+    assert "102 bytes" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("unfindable", "reason"),
+    [(renamed, "it is a function, not a task"), (anonymous, "has no attribute '<lambda>'")],
+)
+def test_a_task_that_no_worker_could_find_is_refused(unfindable: Any, reason: str) -> None:
+    with pytest.raises(InvalidTask) as caught:
+        prepare(unfindable, (), {})
+    assert reason in str(caught.value)
+
+
+def test_a_task_inside_a_class_can_be_found() -> None:
+    assert prepare(Holder.nested, (), {}).task == "tests.support.produce.Holder.nested"  # type: ignore[arg-type]
+
+
+def test_a_naive_instant_means_the_projects_zone(settings: Settings) -> None:
+    settings.USE_TZ = False
+    settings.TIME_ZONE = "Europe/Berlin"
+    job = prepare(anything.using(run_after=dt.datetime(2030, 1, 2, 12)), (), {})  # noqa: DTZ001
+    assert job.run_at == dt.datetime(2030, 1, 2, 11, tzinfo=dt.UTC)
+    assert timezone.is_aware(job.run_at)

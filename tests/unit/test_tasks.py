@@ -1,0 +1,197 @@
+"""The decorator, the options, using(), pickling."""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import pickle
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from conveyor_django import ConveyorTask, task
+from conveyor_django.compat import InvalidTask, Task
+from conveyor_django.errors import UnknownTask
+from conveyor_django.tasks import TaskOptions, options_of
+
+from ..support import produce
+from ..support.produce import anything, plain_add, renamed, with_options
+
+FOREIGN = {
+    "default": {"BACKEND": "conveyor_django.backend.ConveyorBackend"},
+    "foreign": {"BACKEND": f"{produce.framework.__name__}.backends.dummy.DummyBackend"},
+}
+
+
+def handler(order: int) -> int:
+    return order
+
+
+def backoff(error: BaseException, result: Any) -> float:
+    return 1.0
+
+
+def test_without_options_the_settings_decide() -> None:
+    made = task(handler)
+    assert isinstance(made, ConveyorTask)
+    assert (made.queue_name, made.priority, made.backend, made.takes_context) == (
+        "default",
+        0,
+        "default",
+        False,
+    )
+    assert options_of(made) == TaskOptions(max_attempts=None, backoff=None, timeout=None, atomic=False)
+    assert made.idempotency_key is None
+
+
+def test_every_option_arrives() -> None:
+    made = task(queue_name="orders", priority=3, max_attempts=4, backoff=backoff, timeout=2.5, atomic=True)(
+        handler
+    )
+    assert (made.queue_name, made.priority) == ("orders", 3)
+    assert options_of(made) == TaskOptions(max_attempts=4, backoff=backoff, timeout=2.5, atomic=True)
+
+
+def test_brackets_without_options() -> None:
+    assert task()(handler) == task(handler)
+
+
+def test_a_task_is_still_called_like_its_function() -> None:
+    assert task(handler).call(7) == 7
+
+
+def test_the_frameworks_decorator_makes_the_same_class() -> None:
+    assert type(plain_add) is ConveyorTask
+
+
+def test_options_of_a_plain_task_are_the_defaults(settings: Settings) -> None:
+    settings.TASKS = FOREIGN
+    plain = task(backend="foreign")(handler)
+    assert type(plain) is Task
+    assert options_of(plain) == TaskOptions()
+
+
+def test_a_foreign_backend_gets_what_its_task_class_has(settings: Settings) -> None:
+    settings.TASKS = FOREIGN
+    made = task(backend="foreign", queue_name="default", priority=2, max_attempts=3, atomic=True)(handler)
+    assert type(made) is Task
+    assert (made.backend, made.priority) == ("foreign", 2)
+
+
+@pytest.mark.parametrize("backend", ["default", "foreign"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("max_attempt", "Did you mean 'max_attempts'?"),
+        ("queue", "Did you mean 'queue_name'?"),
+        ("zzz", "Known options: priority, queue_name"),
+        ("idempotency_key", ".using(idempotency_key=...)"),
+        ("run_after", ".using(run_after=...)"),
+    ],
+)
+def test_an_unknown_option_is_refused_for_every_backend(
+    settings: Settings, backend: str, name: str, says: str
+) -> None:
+    settings.TASKS = FOREIGN
+    options: dict[str, Any] = {"backend": backend, name: None}
+    with pytest.raises(TypeError) as caught:
+        task(**options)(handler)
+    assert name in str(caught.value)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("max_attempts", 0, "not 0"),
+        ("max_attempts", 1.5, "not 1.5"),
+        ("max_attempts", True, "not True"),
+        ("max_attempts", "3", "not '3'"),
+        ("max_attempts", float("inf"), "not inf"),
+        ("max_attempts", 2**31, "not 2147483648"),
+        ("timeout", 0, "not 0"),
+        ("timeout", -1, "not -1"),
+        ("timeout", float("nan"), "not nan"),
+        ("timeout", dt.timedelta(1), "not datetime.timedelta"),
+        ("timeout", True, "not True"),
+        ("backoff", 5, "lambda exception, task_result: 5"),
+        ("atomic", 1, "not 1"),
+        ("atomic", None, "not None"),
+    ],
+)
+def test_an_impossible_option_is_refused_at_the_decorator(name: str, value: Any, says: str) -> None:
+    options: dict[str, Any] = {name: value}
+    with pytest.raises(InvalidTask) as caught:
+        task(**options)(handler)
+    assert f"{__name__}.handler: {name}" in str(caught.value)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("", "1 to 255 characters, not 0"),
+        ("k" * 256, "1 to 255 characters, not 256"),
+        ("a\x00", "cannot store"),
+        ("\ud800", "cannot store"),
+        (42, "must be a str, not 42"),
+        (b"k", "must be a str, not b'k'"),
+    ],
+    ids=ascii,
+)
+def test_an_impossible_key_is_refused(value: Any, says: str) -> None:
+    with pytest.raises(InvalidTask) as caught:
+        anything.using(idempotency_key=value)
+    assert says in str(caught.value)
+
+
+def test_a_key_may_be_any_other_text() -> None:
+    assert anything.using(idempotency_key="é" * 255).idempotency_key == "é" * 255
+
+
+@pytest.mark.parametrize("value", ["2026-01-02", dt.timedelta(1), 5])
+def test_run_after_must_be_an_instant(value: Any) -> None:
+    with pytest.raises(InvalidTask) as caught:
+        anything.using(run_after=value)
+    assert "run_after must be a datetime" in str(caught.value)
+
+
+def test_run_after_must_be_aware() -> None:
+    with pytest.raises(InvalidTask):
+        anything.using(run_after=dt.datetime(2026, 1, 2))  # noqa: DTZ001
+
+
+def test_using_changes_what_it_is_given_and_keeps_the_rest() -> None:
+    later = dt.datetime(2030, 1, 2, tzinfo=dt.UTC)
+    changed = with_options.using(
+        priority=5, queue_name="orders", run_after=later, idempotency_key="k", max_attempts=9
+    )
+    assert (changed.priority, changed.queue_name, changed.run_after) == (5, "orders", later)
+    assert (changed.idempotency_key, changed.max_attempts) == ("k", 9)
+    assert (changed.timeout, changed.atomic, changed.backoff) == (1.5, True, with_options.backoff)
+    assert changed.using() == changed
+    assert with_options.idempotency_key is None
+
+
+def test_using_another_backend(settings: Settings) -> None:
+    settings.TASKS = FOREIGN
+    assert with_options.using(backend="foreign").backend == "foreign"
+
+
+def test_nobody_can_change_a_task() -> None:
+    with pytest.raises(AttributeError):
+        with_options.atomic = False  # type: ignore[misc]
+    assert copy.deepcopy(with_options) is with_options
+
+
+@pytest.mark.parametrize(
+    "changed", [with_options, with_options.using(priority=5, idempotency_key="k"), plain_add]
+)
+def test_a_task_can_be_pickled(changed: ConveyorTask[..., Any]) -> None:
+    assert pickle.loads(pickle.dumps(changed)) == changed  # noqa: S301
+
+
+def test_a_task_that_nobody_finds_again_cannot_be_pickled() -> None:
+    with pytest.raises(UnknownTask):
+        pickle.dumps(renamed)
