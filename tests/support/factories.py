@@ -161,3 +161,9 @@ class WorkerFactory(DjangoModelFactory[Worker]):
     holds_lock = False
     started_at = factory.LazyFunction(utc_now)
     last_seen = factory.LazyFunction(utc_now)
+
+
+def ready_jobs(count: int) -> list[Job]:
+    """Enqueue so many ready jobs; return their rows, oldest first."""
+    accepted = Job.objects.enqueue_jobs([new_job() for _ in range(count)])
+    return list(Job.objects.filter(pk__in=[job.id for job in accepted if job is not None]).order_by("ready_seq"))

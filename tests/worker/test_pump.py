@@ -1,0 +1,190 @@
+"""The pump in this process, with handlers that the test finishes itself."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from conveyor_django.conf import conveyor_settings
+from conveyor_django.models import Attempt, Job, Ledger
+from conveyor_django.outcomes import Succeed
+from conveyor_django.worker.board import Board, board_places
+from conveyor_django.worker.handler import Finished
+from conveyor_django.worker.inflight import Held, InFlight
+from conveyor_django.worker.plan import QueuePlan
+from conveyor_django.worker.pump import Pump
+from tests.support.factories import ready_jobs
+from tests.support.waits import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SLOTS = 4
+
+
+class Hands:
+    """Stands in for the executor: keeps what is submitted until the test says how it ended."""
+
+    def __init__(self) -> None:
+        self.held: list[Held] = []
+        self.announced: list[Finished] = []
+
+    def submit(self, held: Held) -> None:
+        self.held.append(held)
+
+    def announce(self, finished: Finished) -> None:
+        self.announced.append(finished)
+
+
+class Bench:
+    """A pump and its parts."""
+
+    def __init__(self, owner: uuid.UUID) -> None:
+        self.errors: list[BaseException] = []
+        self.owner = owner
+        self.board, self.file = Board.create(board_places(SLOTS))
+        self.inflight = InFlight()
+        self.hands = Hands()
+        settings = conveyor_settings()
+        self.pump = Pump(
+            owner=owner, slots=SLOTS, poll=60.0, plan=QueuePlan(["default"], alias="default", lease_seconds=30.0),
+            inflight=self.inflight, board=self.board, settings=settings, max_jobs=None, drain=False,
+            on_idle=lambda: None, alias="default", application_name="conveyor test pump", lease_seconds=30.0,
+            on_error=lambda _loop, error: self.errors.append(error),
+        )  # fmt: skip
+        self.pump.executor = self.hands
+
+    def wait_held(self, count: int) -> list[Held]:
+        wait_until(lambda: len(self.hands.held) >= count, f"{count} jobs are submitted")
+        return self.hands.held
+
+    def succeed(self, held: Held) -> None:
+        claimed = held.claimed
+        self.pump.done(Finished(held, Succeed(id=claimed.id, version=claimed.version)))
+
+    def stop(self) -> None:
+        self.pump.stop()
+        assert self.pump.join(10)
+        self.file.close()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench(uuid.uuid4())
+    yield made
+    made.stop()
+    assert made.errors == []
+
+
+def test_claims_no_more_than_it_has_slots_for(bench):
+    ready_jobs(7)
+    bench.pump.start()
+    bench.wait_held(SLOTS)
+    assert Job.objects.filter(state="running").count() == SLOTS
+    bench.succeed(bench.hands.held[0])
+    bench.wait_held(SLOTS + 1)
+    assert Job.objects.filter(state="running").count() == SLOTS
+    bench.pump.quit_claiming()
+    for held in list(bench.hands.held):
+        bench.succeed(held)
+    wait_until(lambda: Ledger.objects.count() >= SLOTS + 1, "all outcomes are written")
+
+
+def test_a_claim_whose_reply_was_lost_is_given_back_free_at_the_next_connection(bench, connect):
+    """Rule 4: the owner holds it in the database, but does not know it."""
+    ready_jobs(1)
+    [lost] = Job.objects.claim_jobs(owner=bench.owner, queues={"default": 30.0}, limit=1, on=connect())
+    bench.pump.start()
+    [held] = bench.wait_held(1)
+    assert held.claimed.id == lost.id
+    assert held.claimed.version == lost.version + 1
+    assert (held.claimed.attempt, held.claimed.lost_count, held.claimed.release_count) == (1, 0, 1)
+    assert [a.verb for a in Attempt.objects.all()] == ["release"]
+    bench.succeed(held)
+
+
+def test_what_it_knows_survives_a_cut_connection_and_its_outcome_is_written(bench, watcher):
+    ready_jobs(1)
+    bench.pump.start()
+    [held] = bench.wait_held(1)
+    cut = watcher.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conveyor test pump'"
+    ).fetchall()
+    assert cut == [(True,)]
+    bench.succeed(held)
+    wait_until(lambda: Ledger.objects.count() == 1, "the outcome is written")
+    assert Job.objects.get().lease_version == 1
+
+
+def test_an_outcome_that_is_busy_is_written_once_the_lock_is_gone(bench, connect):
+    ready_jobs(2)
+    bench.pump.start()
+    first, second = bench.wait_held(2)
+    other = connect()
+    with other.transaction():
+        other.execute("SELECT 1 FROM conveyor_job WHERE id = %s FOR UPDATE", (first.claimed.id,))
+        bench.succeed(first)
+        bench.succeed(second)
+        wait_until(lambda: Ledger.objects.count() == 1, "the neighbour's outcome is written")
+        assert len(bench.inflight) == 1
+    wait_until(lambda: Ledger.objects.count() == 2, "the locked one's outcome is written")
+    wait_until(lambda: len(bench.inflight) == 0, "nothing is held")
+
+
+def test_a_stale_outcome_is_refused_and_counted(bench, connect):
+    ready_jobs(1)
+    bench.pump.start()
+    [held] = bench.wait_held(1)
+    Job.objects.rescue_owner(
+        owner=bench.owner, max_lost=3, max_releases=100, reason="a test says so", on=connect()
+    )
+    bench.pump.quit_claiming()
+    bench.succeed(held)
+    wait_until(lambda: bench.board.counters()["refused"] == 1, "the outcome is refused")
+    assert not Ledger.objects.exists()
+    assert bench.hands.announced == []
+
+
+def test_a_job_that_was_lost_before_runs_without_neighbours(bench):
+    suspect, *others = ready_jobs(3)
+    Job.objects.filter(pk=suspect.pk).update(lost_count=1)
+    bench.pump.start()
+    submitted = bench.wait_held(2)
+    assert {held.claimed.id for held in submitted} == {job.pk for job in others}
+    ready_jobs(1)
+    bench.pump.ring("default")
+    bench.succeed(submitted[0])
+    wait_until(lambda: Ledger.objects.count() == 1, "one neighbour is done")
+    # Still one neighbour: the suspect waits, and nothing more is claimed beside it.
+    assert len(bench.hands.held) == 2
+    bench.succeed(submitted[1])
+    alone = bench.wait_held(3)[2]
+    assert alone.claimed.id == suspect.pk
+    assert Job.objects.filter(state="ready").count() == 1
+    bench.succeed(alone)
+    bench.succeed(bench.wait_held(4)[3])
+    wait_until(lambda: Ledger.objects.count() == 4, "all are done")
+
+
+def test_what_is_given_back_has_no_second_outcome(bench):
+    ready_jobs(1)
+    bench.pump.start()
+    [held] = bench.wait_held(1)
+    bench.pump.quit_claiming()
+    bench.pump.give_back("a test says so")
+    wait_until(lambda: Job.objects.get().state == "ready", "it is given back")
+    bench.succeed(held)
+    bench.stop()
+    assert bench.board.counters()["refused"] == 0
+    assert not Ledger.objects.exists()
+
+
+def test_the_notification_is_enough_without_a_poll(bench):
+    bench.pump.start()
+    wait_until(lambda: bench.board.counters()["pulse"] > 2, "it has looked and found nothing")
+    ready_jobs(1)
+    bench.pump.ring("default")
+    # The poll is a minute away, longer than this waits.
+    [held] = bench.wait_held(1)
+    bench.succeed(held)
