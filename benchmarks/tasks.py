@@ -14,7 +14,7 @@ from conveyor_django.tasks import task
 def _file() -> BinaryIO:
     """Return this process's record, opened once; unbuffered, so that a `kill -9` loses nothing."""
     folder = os.environ["CONVEYOR_BENCHMARK_RECORDS"]
-    return open(f"{folder}/{os.getpid()}.record", "ab", buffering=0)  # noqa: PTH123, SIM115 - kept open
+    return open(f"{folder}/{os.getpid()}.record", "ab", buffering=0)  # noqa: PTH123 - kept open
 
 
 @task

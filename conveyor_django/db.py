@@ -121,12 +121,12 @@ class DatabaseLoop(Loop):
         return self.stopping.is_set()
 
     def trying(self) -> None:
-        """Called before each try to connect."""
+        """Do something before each try to connect."""
 
     def connected(self, connection: Connection) -> None:
         """Prepare a new connection."""
 
-    def work(self, connection: Connection) -> None:
+    def work(self, connection: Connection) -> None:  # noqa: ARG002 - what subclasses define
         """Do the loop's work."""
         raise TypeError(f"{type(self).__name__} must define work()")
 
@@ -157,5 +157,3 @@ class DatabaseLoop(Loop):
         # Woken by `stop` once: after that a loop with something left to write waits its full delays again.
         self._pause.wait(delay)
         self._pause.clear()
-
-

@@ -48,5 +48,5 @@ class Loop:
     def _guarded(self) -> None:
         try:
             self.run()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - passed on
             self._on_error(self, error)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-
-_jitter = random.Random()
+_jitter = random.Random()  # noqa: S311 - jitter, not a secret
 
 
 def exponential_delay(

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import logging
 
+import psycopg
 from django.core.management.base import CommandError
-from django.db import OperationalError, ProgrammingError, connections
+from django.db import connections
 
 from ..compat import task_backends
+from ..conf import ConveyorSettings
+from ..db import connect, is_transient
+from ..errors import DatabaseUnsupported
 from ..log import event, get_logger
-from ..models import Job
 
 logger = get_logger("startup")
 
 
-def require_migrations(alias: str) -> None:
+def require_migrations(alias: str, settings: ConveyorSettings) -> None:
     """Raise CommandError if the tables are missing; a database that is away is waited for later."""
     if alias not in connections:
         raise CommandError(f"database alias {alias!r} is not in DATABASES: {', '.join(connections)}.")
     try:
-        Job.objects.using(alias).only("pk").first()
-    except ProgrammingError as error:
+        with connect(alias, "conveyor startup", lease_seconds=settings.lease_seconds) as connection:
+            connection.execute("SELECT FROM conveyor_job LIMIT 0")
+    except psycopg.errors.UndefinedTable as error:
         raise CommandError(
-            f"Conveyor's tables are missing or old on {alias!r} ({str(error).splitlines()[0]}). "
-            f"Run `manage.py migrate --database {alias}` first."
+            f"Database {alias!r} has no Conveyor tables ({error.diag.message_primary}). "
+            f"Run `manage.py migrate --database {alias}`, then start again."
         ) from error
-    except OperationalError as error:
-        event(logger, logging.WARNING, "database.unavailable", alias=alias, error=str(error).splitlines()[0])
-    finally:
-        connections[alias].close()
+    except DatabaseUnsupported as error:
+        raise CommandError(str(error)) from error
+    except psycopg.Error as error:
+        if not is_transient(error):
+            raise
+        event(logger, logging.WARNING, "database.unavailable", database=alias, error=str(error).strip())
 
 
 def declared_queues() -> tuple[str, ...]:

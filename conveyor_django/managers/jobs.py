@@ -98,7 +98,7 @@ class JobManager(StatementManager):
     ) -> tuple[int, str, str, str] | None:
         """Return (id, task, args, kwargs) of the job that holds the key, the last two as JSON text."""
         rows = self.rows("find_job_by_key", {"queue": queue, "idempotency_key": idempotency_key}, on)
-        return rows[0] if rows else None  # type: ignore[return-value]
+        return rows[0] if rows else None
 
     # -- the worker's turn ---------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class JobManager(StatementManager):
     ) -> list[tuple[int, str, str]]:
         """Give back what the owner holds but does not know; returns (id, queue, state) of each."""
         params = {"owner": owner, "max_releases": max_releases, "now": now} | _tokens(known)
-        return self.rows("release_unknown", params, on)  # type: ignore[return-value]
+        return self.rows("release_unknown", params, on)
 
     # -- the scheduler's look ------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class JobManager(StatementManager):
     ) -> dict[str, int]:
         """Make due jobs ready; returns how many per queue."""
         params = {"limit": limit, "now": now, "lock_class": LOCK_CLASS, "lock_id": PROMOTE_LOCK}
-        return dict(self.rows("promote_jobs", params, on))  # type: ignore[arg-type]
+        return dict(self.rows("promote_jobs", params, on))
 
     def next_due(self, *, now: dt.datetime | None = None, on: Connection | None = None) -> float | None:
         """Return the seconds until the next scheduled job is due, or None if there is none."""
@@ -256,7 +256,7 @@ class JobManager(StatementManager):
         self, ids: Sequence[int], *, now: dt.datetime | None = None, on: Connection | None = None
     ) -> dict[int, str]:
         """Make failed and cancelled jobs ready again; returns {id: queue} of those that were."""
-        return dict(self.rows("requeue_jobs", {"ids": list(ids), "now": now}, on))  # type: ignore[arg-type]
+        return dict(self.rows("requeue_jobs", {"ids": list(ids), "now": now}, on))
 
     def cancel_job(
         self, job_id: int, *, now: dt.datetime | None = None, on: Connection | None = None

@@ -10,4 +10,4 @@ class QueueManager(StatementManager):
 
     def list_leases(self, *, on: Connection | None = None) -> dict[str, float]:
         """Return {queue: lease in seconds} of the queues that have one of their own."""
-        return dict(self.rows("list_leases", {}, on))  # type: ignore[arg-type]
+        return dict(self.rows("list_leases", {}, on))

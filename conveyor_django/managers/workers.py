@@ -71,7 +71,7 @@ class WorkerManager(StatementManager):
 
         One that is not silent only lost its session lock: believe it at the second look.
         """
-        return dict(self.rows("find_dead_workers", {"now": now}, on))  # type: ignore[arg-type]
+        return dict(self.rows("find_dead_workers", {"now": now}, on))
 
     def terminate_sessions(self, *, incarnation: uuid.UUID, on: Connection | None = None) -> int:
         """End the incarnation's database sessions; return how many there were.

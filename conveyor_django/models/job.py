@@ -83,11 +83,14 @@ class Job(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(
-                    attempt__gte=0, lost_count__gte=0, release_count__gte=0, lease_version__gte=0,
+                    attempt__gte=0,
+                    lost_count__gte=0,
+                    release_count__gte=0,
+                    lease_version__gte=0,
                     max_attempts__gte=1,
                 ),
                 name="conveyor_job_counts",
-            ),  # fmt: skip
+            ),
             # P3: a key names one job of its queue for as long as the row lives (find_job_by_key, enqueue).
             models.UniqueConstraint(
                 fields=["queue", "idempotency_key"],

@@ -49,9 +49,7 @@ class Child:
         self._signals = 0
         self._board = Board(config.board_fd, board_places(config.concurrency))
         self._inflight = InFlight()
-        self._plan = QueuePlan(
-            config.queues, alias=config.alias, lease_seconds=self._settings.lease_seconds
-        )
+        self._plan = QueuePlan(config.queues, alias=config.alias, lease_seconds=self._settings.lease_seconds)
         self._heartbeat = Heartbeat(
             owner=config.incarnation, slots=config.concurrency, supervisor_pid=config.supervisor_pid,
             plan=self._plan, inflight=self._inflight, board=self._board,
@@ -188,7 +186,9 @@ class Child:
         """Let what runs come to its end, at most the grace, while leases are still renewed."""
         grace = 0.0 if self._exit in (Exit.PRUNED, Exit.LOOP_FAILED) else self._config.grace
         until = time.monotonic() + grace
-        while (left := until - time.monotonic()) > 0 and not self._inflight.wait_empty(min(left, WATCH_SECONDS)):
+        while (left := until - time.monotonic()) > 0 and not self._inflight.wait_empty(
+            min(left, WATCH_SECONDS)
+        ):
             self._board.count("pulse")
             self._lose_lapsed()
 

@@ -12,7 +12,7 @@ FLUSH_SECONDS = 5.0
 
 
 class Exit(IntEnum):
-    """Exit codes of a child, so that its supervisor knows what happened. (75 and 70 as in sysexits.h.)"""
+    """Exit codes of a child, so that its supervisor knows what happened; 70 and 75 as in sysexits.h."""
 
     # It was asked to, or its queues are drained.
     DONE = 0

@@ -57,9 +57,7 @@ def unknown_task(claimed: Claimed, error: UnknownTask) -> Release:
 
 def given_back(claimed: Claimed, reason: str) -> Release:
     """Return the outcome of a run that this process could not finish through no fault of the job."""
-    return Release(
-        id=claimed.id, version=claimed.version, error=ErrorInfo(error_class="", message=reason)
-    )
+    return Release(id=claimed.id, version=claimed.version, error=ErrorInfo(error_class="", message=reason))
 
 
 def unwritable(claimed: Claimed, error: BaseException) -> Fail:

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import connections
@@ -21,11 +20,9 @@ from .board import Board
 from .handler import Done, Finished, Handlers, Run
 from .inflight import Held
 from .interrupt import Interrupted, Interrupter
+from .upkeep import IDLE_CHECK_SECONDS, ConnectionUpkeep, close_unusable
 
 logger = get_logger("worker.executor")
-
-# A connection that rested this long is checked before it is used again.
-IDLE_CHECK_SECONDS = 5.0
 
 Job = Callable[[], None]
 
@@ -51,7 +48,8 @@ class Executor:
         self._on_error = on_error
         self._inbox: queue.SimpleQueue[Held | Job | None] = queue.SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._report_errors, name=f"conveyor-executor-{i}", daemon=True) for i in range(threads)
+            threading.Thread(target=self._report_errors, name=f"conveyor-executor-{i}", daemon=True)
+            for i in range(threads)
         ]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_lock = threading.Lock()
@@ -79,7 +77,7 @@ class Executor:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _report_errors(self) -> None:
-        """A thread that dies silently would leave a process that lives and runs nothing."""
+        """Work, and pass on what ends the thread: dead in silence, it would leave a process that runs nothing."""
         try:
             self._work()
         except BaseException as error:  # noqa: BLE001 - passed on
@@ -115,7 +113,9 @@ class Executor:
             finished = Finished(held, decide.unknown_task(held.claimed, error))
         except Interrupted:
             # It came between the handler's end and ours: the lease is gone, so is the outcome.
-            finished = finished or Finished(held, decide.given_back(held.claimed, "the lease could not be kept"))
+            finished = finished or Finished(
+                held, decide.given_back(held.claimed, "the lease could not be kept")
+            )
         except Exception as error:  # noqa: BLE001 - a defect of ours or of a receiver must not lose the job
             finished = Finished(held, decide.failed_run(held.claimed, error, delay=1.0), run)
         finally:
@@ -170,39 +170,3 @@ class Executor:
             work()
         except Exception as error:  # noqa: BLE001 - only a signal is at stake
             event(logger, logging.ERROR, "announcement.failed", error=repr(error), exc_info=error)
-
-
-class ConnectionUpkeep:
-    """Keeps an executor thread's Django connections: reconnecting for each job costs more than most jobs."""
-
-    def __init__(self) -> None:
-        self._used_at = time.monotonic()
-
-    def before(self) -> None:
-        """Check the connections if they have rested."""
-        if time.monotonic() - self._used_at > IDLE_CHECK_SECONDS:
-            close_unusable()
-
-    def after(self) -> None:
-        """Close what a handler left in an error or in a transaction."""
-        for connection in connections.all(initialized_only=True):
-            if connection.connection is None:
-                continue
-            if connection.in_atomic_block or connection.errors_occurred or not connection.get_autocommit():
-                _close(connection)
-        self._used_at = time.monotonic()
-
-
-def close_unusable() -> None:
-    """Close the connections of this thread that no longer answer."""
-    for connection in connections.all(initialized_only=True):
-        if connection.connection is not None and not (connection.in_atomic_block or connection.is_usable()):
-            _close(connection)
-
-
-def _close(connection: Any) -> None:
-    # A handler that left its atomic block by a trick would otherwise forbid the close.
-    connection.in_atomic_block = False
-    connection.savepoint_ids.clear()
-    connection.needs_rollback = False
-    connection.close()

@@ -7,12 +7,14 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 
 from ..conf import ConveyorSettings
 from ..db import Connection, is_transient
 from ..log import event, get_logger
+from ..managers.base import Row
 from ..managers.jobs import (
     answers_from,
     claim_params,
@@ -116,7 +118,7 @@ class Finisher:
                 turn.ready = ready_queues(rows)
         return turn
 
-    def _send(self, connection: Connection, requests: list[tuple[str, dict]]) -> list[list[tuple]]:
+    def _send(self, connection: Connection, requests: list[tuple[str, dict[str, Any]]]) -> list[list[Row]]:
         """Run the statements in one transaction; alone, a statement needs neither pipeline nor BEGIN."""
         if len(requests) <= 1:
             return [connection.execute(statement(name), params).fetchall() for name, params in requests]

@@ -127,7 +127,7 @@ class Handlers:
             announce(task_finished, sender=_sender(run), task_result=result)
             return
         try:
-            raise run.error
+            raise run.error  # noqa: TRY301 - there is nothing to abstract
         except BaseException:  # noqa: BLE001 - receivers read sys.exc_info(), as Django's own logger does
             announce(task_finished, sender=_sender(run), task_result=result)
 
@@ -148,7 +148,12 @@ class Handlers:
 
     def _build_result(self, run: Run) -> None:
         run.result = running_result(
-            run.held.claimed, owner=self._owner, task=run.task, args=run.args, kwargs=run.kwargs, alias=self._alias
+            run.held.claimed,
+            owner=self._owner,
+            task=run.task,
+            args=run.args,
+            kwargs=run.kwargs,
+            alias=self._alias,
         )
 
     def _announce_start(self, run: Run) -> None:

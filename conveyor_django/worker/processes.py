@@ -65,7 +65,7 @@ def spawn(config: ChildConfig, board: Board, file: IO[bytes]) -> ChildProcess:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p or os.curdir for p in sys.path)}
     if settings.SETTINGS_MODULE:
         environment["DJANGO_SETTINGS_MODULE"] = settings.SETTINGS_MODULE
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-m", "conveyor_django.worker", config.to_json()],
         stdin=subprocess.PIPE,
         pass_fds=(config.board_fd,),

@@ -168,7 +168,11 @@ class Supervisor:
 
     def _died(self, child: ChildProcess, code: int) -> None:
         """Rescue what a child held that ended without giving it back."""
-        reason = f"its worker was killed by {_signal_name(-code)}" if code < 0 else f"its worker exited with {code}"
+        reason = (
+            f"its worker was killed by {_signal_name(-code)}"
+            if code < 0
+            else f"its worker exited with {code}"
+        )
         event(
             logger, logging.ERROR, "child.died",
             pid=child.pid, incarnation=child.config.incarnation, exit=code, started=len(child.board.started()),
@@ -182,7 +186,7 @@ class Supervisor:
         young = time.monotonic() - child.started_at < YOUNG_SECONDS and code not in (Exit.DONE, Exit.RECYCLE)
         self._young_deaths = self._young_deaths + 1 if young else 0
         # One early death may be chance; from the second on, a growing delay.
-        delay = 0.0 if self._young_deaths < 2 else min(MAX_RESPAWN_SECONDS, 0.5 * 2 ** min(self._young_deaths, 10))
+        delay = min(MAX_RESPAWN_SECONDS, 0.25 * 2 ** min(self._young_deaths, 10)) if self._young_deaths > 1 else 0.0
         self._respawns.append(time.monotonic() + delay)
 
     def _respawn(self) -> None:
@@ -197,7 +201,9 @@ class Supervisor:
         overdue = time.monotonic() > self._stop_by
         for child in self._children:
             if overdue or child.is_stuck(limit):
-                event(logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation)
+                event(
+                    logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation
+                )
                 child.process.kill()
         if self._files is not None and not self._stopping and (changed := self._files.changed()):
             event(logger, logging.INFO, "code.changed", file=changed)

@@ -1,10 +1,10 @@
 """The statements with one guard broken each, and the scenarios that catch it.
 
-What covers what: version and owner each stop a zombie whose job another worker runs, so that scenario catches neither
-alone. The version alone stops a zombie thread whose own worker runs the job again; the owner alone stops one whose
-claim a failover lost. The state is covered by the owner, who is there only while the job runs; the two together stop
-one whose job waits after a rescue. The ledger's key stops a second effect even where the whole fence is gone, and the attempts' key stops an ending of
-a run that a rescue has ended.
+What covers what: version and owner each stop a zombie whose job another worker runs, so that scenario catches
+neither alone. The version alone stops a zombie thread whose own worker runs the job again; the owner alone stops one
+whose claim a failover lost. The state is covered by the owner, who is there only while the job runs; the two together
+stop one whose job waits after a rescue. The ledger's key stops a second effect even where the whole fence is gone,
+and the attempts' key stops an ending of a run that a rescue has ended.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from conveyor_django.sql import statement
 
-from .scenarios import WRITES
+from .late import WRITES
 
 STATEMENTS = {"succeed": "succeed_jobs", "end": "end_attempts", "renew": "renew_leases"}
 
@@ -25,6 +25,7 @@ FENCE = """
 LOCK = "        FOR NO KEY UPDATE SKIP LOCKED\n"
 STATE, OWNER = " AND job.state || '' = 'running'", "job.lease_owner = %(owner)s::uuid AND "
 VERSION = " AND job.lease_version = given.version"
+CANCELLABLE = "WHERE id = %(id)s::bigint AND state IN ('blocked', 'scheduled', 'ready', 'running')"
 
 
 @dataclass(frozen=True)
@@ -162,10 +163,7 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant(
         "cancel_job with its guard in a subquery",
-        {"cancel_job": altered("cancel_job", (
-            "WHERE id = %(id)s::bigint AND state IN ('blocked', 'scheduled', 'ready', 'running')",
-            "WHERE id IN (SELECT id FROM conveyor_job WHERE id = %(id)s::bigint AND state IN "
-            "('blocked', 'scheduled', 'ready', 'running'))"))},
+        {"cancel_job": altered("cancel_job", (CANCELLABLE, f"WHERE id = (SELECT id FROM conveyor_job {CANCELLABLE})"))},
         ("cancel_meets_an_open_success",),
     ),
     Mutant(

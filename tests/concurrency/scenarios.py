@@ -1,140 +1,41 @@
-"""What must hold whoever comes late, told once for the statements as they are and for broken ones.
+"""What must hold whoever comes first, told once for the statements as they are and for broken ones.
 
-Each scenario takes a `Race` and raises AssertionError where a promise is broken. `test_guards.py` runs all of them
-with the original statements, and names for each mutant the scenarios that catch it.
+Each scenario takes a `Race` and raises AssertionError where a promise is broken. `test_scenarios.py` runs all of them
+with the original statements; `mutants.py` names for each mutant the scenarios that catch it. Those of late writes are
+in `late.py`.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from functools import partial
 
 import psycopg
 
 from conveyor_django.managers.jobs import NewJob
-from conveyor_django.outcomes import Answer, Claimed
+from conveyor_django.outcomes import Answer
 
 from ..support.factories import new_job
 from ..support.races import A, B, Race
+from .late import (
+    WRITES,
+    assert_untouched,
+    late_after_a_failover,
+    late_after_a_rescue,
+    late_after_another_took_over,
+    late_after_taking_it_again,
+    late_between_snapshot_and_lock,
+    late_while_another_takes_over,
+    neighbours_of_a_locked_row,
+    write,
+)
 
-WON, WON_BEFORE, BUSY, LOST = Answer.WON, Answer.WON_BEFORE, Answer.BUSY, Answer.LOST
+WON = Answer.WON
 
 Scenario = Callable[[Race], None]
-# A fenced write of one worker, by its method of Race.
-WRITES = ("succeed", "end", "renew")
 
 
-def write(race: Race, name: str) -> Callable[..., list[Answer]]:
-    """Return the method of Race by its name."""
-    method: Callable[..., list[Answer]] = getattr(race, name)
-    return method
-
-
-def assert_untouched(race: Race, run: Claimed, owner: uuid.UUID) -> None:
-    """Fail unless the job still is what its holder's claim made of it, and nothing has committed."""
-    seen = race.job(run.id)
-    assert (seen.state, seen.owner, seen.version) == ("running", owner, run.version)
-    assert race.effects(run.id) == []
-    # Neither a renewal nor an ending: the holder's own outcome still counts, once.
-    assert race.succeed(owner, run) == [WON]
-    assert race.effects(run.id) == [(owner, run.version)]
-
-
-# -- late, with nothing in the way -------------------------------------------------------------------------------
-
-
-def late_after_another_took_over(race: Race, name: str) -> None:
-    """A's lease lapses, B runs the job; A's write changes nothing. Version and owner each would do."""
-    [mine] = race.enqueue_and_claim(A)
-    theirs = race.take_over(B)
-    lease = race.job(mine.id).expires_at
-    assert write(race, name)(A, mine) == [LOST]
-    assert race.job(mine.id).expires_at == lease
-    assert_untouched(race, theirs, B)
-
-
-def late_after_taking_it_again(race: Race, name: str) -> None:
-    """A's lease lapses and A itself runs the job again; its old thread's write changes nothing: the version."""
-    [old] = race.enqueue_and_claim(A)
-    new = race.take_over(A)
-    lease = race.job(old.id).expires_at
-    assert write(race, name)(A, old) == [LOST]
-    assert race.job(old.id).expires_at == lease
-    assert_untouched(race, new, A)
-
-
-def late_after_a_failover(race: Race, name: str) -> None:
-    """A's claim is lost in a failover and B gets the same version; A's write changes nothing: the owner."""
-    race.enqueue()
-    with race.lost_transaction() as lost:
-        mine = race.claim_one(A, on=lost)
-    theirs = race.claim_one(B)
-    assert theirs.version == mine.version
-    lease = race.job(mine.id).expires_at
-    assert write(race, name)(A, mine) == [LOST]
-    assert race.job(mine.id).expires_at == lease
-    assert_untouched(race, theirs, B)
-
-
-def late_after_a_rescue(race: Race, name: str) -> None:
-    """A's lease lapses and nobody runs the job yet; A's write changes nothing: the state, or the owner that went."""
-    [mine] = race.enqueue_and_claim(A)
-    race.rescue()
-    assert write(race, name)(A, mine) == [LOST]
-    seen = race.job(mine.id)
-    assert (seen.state, seen.owner, seen.expires_at) == ("ready", None, None)
-    assert race.effects(mine.id) == []
-
-
-# -- late, with the row locked or changing under the statement ------------------------------------------------------
-
-
-def late_while_another_takes_over(race: Race, name: str) -> None:
-    """B's take-over has locked the row when A's write arrives: A neither waits nor wins."""
-    [mine] = race.enqueue_and_claim(A)
-    late = race.connect()
-    with race.transaction() as takeover:
-        theirs = race.take_over(B, on=takeover)
-        running = race.sides.start(late, write(race, name), A, mine)
-        blocked = running.settle()
-    assert running.result() == [BUSY]
-    assert not blocked
-    assert write(race, name)(A, mine) == [LOST]
-    assert_untouched(race, theirs, B)
-
-
-def late_between_snapshot_and_lock(race: Race, name: str) -> None:
-    """B takes over after A's statement has read and before it locks: the lock's re-read must see it."""
-    statement = {"succeed": "succeed_jobs", "end": "end_attempts", "renew": "renew_leases"}[name]
-    [mine] = race.enqueue_and_claim(A)
-    late = race.connect()
-    with race.gate(statement) as held_up:
-        running = race.sides.start(late, write(held_up, name), A, mine)
-        running.wait_until_blocked()
-        theirs = race.take_over(B)
-        lease = race.job(mine.id).expires_at
-    # By its snapshot the job is still A's.
-    assert running.result() == [BUSY]
-    assert write(race, name)(A, mine) == [LOST]
-    assert race.job(mine.id).expires_at == lease
-    assert_untouched(race, theirs, B)
-
-
-def neighbours_of_a_locked_row(race: Race, name: str) -> None:
-    """Somebody has locked one row of a batch: its neighbours win, it is busy, and nobody waits (rule 2)."""
-    runs = race.enqueue_and_claim(A, 3)
-    finisher = race.connect()
-    with race.transaction() as somebody:
-        somebody.execute("SELECT FROM conveyor_job WHERE id = %s FOR UPDATE", (runs[1].id,))
-        running = race.sides.start(finisher, write(race, name), A, *runs)
-        blocked = running.settle()
-    assert running.result() == [WON, BUSY, WON]
-    assert not blocked
-    assert write(race, name)(A, runs[1]) == [WON]
-
-
-# -- the ledger's own lock --------------------------------------------------------------------------------------------
+# -- the ledger's own lock --------------------------------------------------------------------------
 
 
 def one_effect(race: Race) -> None:
@@ -146,7 +47,7 @@ def one_effect(race: Race) -> None:
     assert answers.count(WON) == 1
 
 
-# -- renewal ------------------------------------------------------------------------------------------------------------
+# -- renewal ----------------------------------------------------------------------------------------
 
 
 def renewal_names_its_jobs(race: Race) -> None:
@@ -157,7 +58,7 @@ def renewal_names_its_jobs(race: Race) -> None:
     assert race.job(forgotten.id).expires_at == lease
 
 
-# -- rescue ---------------------------------------------------------------------------------------------------------------
+# -- rescue -----------------------------------------------------------------------------------------
 
 
 def rescue_meets_an_open_write(race: Race, name: str) -> None:
@@ -188,7 +89,7 @@ def rescue_reads_before_a_write(race: Race, name: str) -> None:
     assert race.attempts(mine.id) == []
 
 
-# -- claim ------------------------------------------------------------------------------------------------------------------
+# -- claim ------------------------------------------------------------------------------------------
 
 
 def claimers_of_one_job(race: Race) -> None:
@@ -216,7 +117,7 @@ def claimer_reads_before_another_commits(race: Race) -> None:
     assert_untouched(race, mine, A)
 
 
-# -- cancel -------------------------------------------------------------------------------------------------------------------
+# -- cancel -----------------------------------------------------------------------------------------
 
 
 def cancel_meets_an_open_success(race: Race) -> None:
@@ -232,7 +133,7 @@ def cancel_meets_an_open_success(race: Race) -> None:
     assert (seen.state, seen.cancel_requested) == ("succeeded", False)
 
 
-# -- release --------------------------------------------------------------------------------------------------------------------
+# -- release ----------------------------------------------------------------------------------------
 
 
 def release_knows_versions(race: Race) -> None:
@@ -243,7 +144,7 @@ def release_knows_versions(race: Race) -> None:
     assert released == [(new.id, "default", "ready")]
 
 
-# -- enqueue ----------------------------------------------------------------------------------------------------------------------
+# -- enqueue ----------------------------------------------------------------------------------------
 
 
 def keyed(keys: str) -> list[NewJob]:

@@ -17,7 +17,7 @@ from ..support.races import A, B, Race
 WON, WON_BEFORE, BUSY, LOST = Answer.WON, Answer.WON_BEFORE, Answer.BUSY, Answer.LOST
 
 
-# -- rescue against outcome: the outcome comes second (first: scenarios.rescue_meets_an_open_write) ---------------
+# -- rescue against outcome: the outcome comes second (first: scenarios.rescue_meets_an_open_write) -
 
 
 def test_an_outcome_meets_an_open_rescue(race: Race) -> None:
@@ -44,6 +44,20 @@ def test_a_renewed_lease_is_not_rescued(race: Race) -> None:
     [mine] = race.enqueue_and_claim(A)
     assert race.renew(A, mine) == [WON]
     assert race.rescue() == []
+
+
+def test_what_is_locked_stays_with_a_dead_owner_until_the_next_look(race: Race) -> None:
+    done, left = race.enqueue_and_claim(A, 2)
+    taker = race.connect()
+    bounds = {"max_releases": 100, "on": taker}
+    with race.transaction() as finisher:
+        assert race.succeed(A, done, on=finisher) == [WON]
+        assert race.jobs.release_unknown(owner=A, known=[left.token], **bounds) == []
+        rescued = race.jobs.rescue_owner(owner=A, max_lost=3, reason="killed", **bounds)
+        assert [job.id for job in rescued] == [left.id]
+        assert race.jobs.count_held(owner=A, on=taker) == 1
+    assert race.jobs.count_held(owner=A, on=taker) == 0
+    assert (race.job(done.id).state, race.job(left.id).state) == ("succeeded", "ready")
 
 
 def test_one_rescuer_looks_at_a_time(race: Race) -> None:
@@ -73,7 +87,7 @@ def test_one_scheduler_looks_at_a_time(race: Race, duty: str) -> None:
     assert look(race.main) == 1
 
 
-# -- cancel against outcome ------------------------------------------------------------------------------------------
+# -- cancel against outcome -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,7 +150,7 @@ def test_a_requeue_leaves_a_locked_job(race: Race) -> None:
         assert set(race.jobs.requeue_jobs([run.id for run in runs], on=race.main)) == {runs[1].id}
 
 
-# -- batches against each other -----------------------------------------------------------------------------------------
+# -- batches against each other ---------------------------------------------------------------------
 
 
 def test_a_renewal_meets_the_open_outcomes_of_the_same_batch(race: Race) -> None:
@@ -152,8 +166,7 @@ def test_an_outcome_and_a_renewal_of_the_same_batch_at_once(race: Race) -> None:
     for _ in range(20):
         runs = race.enqueue_and_claim(A, 30)
         ended, renewed = at_once(
-            lambda: race.succeed(A, *runs, on=finisher),
-            lambda: race.renew(A, *reversed(runs), on=heart),
+            partial(race.succeed, A, *runs, on=finisher), partial(race.renew, A, *reversed(runs), on=heart)
         )
         assert set(ended) <= {WON, BUSY}
         assert set(renewed) <= {WON, BUSY, LOST}

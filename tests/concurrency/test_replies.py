@@ -12,7 +12,7 @@ from conveyor_django.sql import statement
 
 from ..support.connections import commit_and_hang_up
 from ..support.factories import ERROR
-from ..support.races import A, B, KEEP, MAX_RELEASES, Race
+from ..support.races import KEEP, MAX_RELEASES, A, B, Race
 from ..support.waits import wait_until
 
 WON, WON_BEFORE, LOST = Answer.WON, Answer.WON_BEFORE, Answer.LOST

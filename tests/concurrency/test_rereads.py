@@ -31,9 +31,7 @@ def release_unknown(race: Race, on: Any) -> Any:
         ("release_unknown", release_unknown),
     ],
 )
-def test_a_cancel_request_is_seen_by_what_takes_jobs_back(
-    race: Race, name: str, call: Callable[..., Any]
-) -> None:
+def test_a_cancel_request_is_seen_by_what_takes_jobs_back(race: Race, name: str, call: Callable[..., Any]) -> None:
     runs = race.enqueue_and_claim(A, 3)
     taker = race.connect()
     with race.gate(name) as held_up:

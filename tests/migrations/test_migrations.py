@@ -73,7 +73,7 @@ def test_step_by_step(fresh: BaseDatabaseWrapper, django_db_blocker: DjangoDbBlo
         for step in ALL:
             migrate(fresh, [step])
             counts.append(scalar(fresh, OBJECTS))
-        for index, step in reversed(list(enumerate(ALL))):
+        for index in reversed(range(len(ALL))):
             assert scalar(fresh, OBJECTS) == counts[index + 1]
             migrate(fresh, [ALL[index - 1] if index else ("conveyor", None)])
         assert scalar(fresh, OBJECTS) == 0

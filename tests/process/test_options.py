@@ -11,11 +11,11 @@ import pytest
 
 from conveyor_django.models import Attempt, Job, Ledger
 from conveyor_django.states import JobState
+from testproject.shop import tasks as shop_tasks
 from tests.support import jobs
 from tests.support.databases import process_environment
 from tests.support.processes import running
 from tests.support.waits import wait_until
-from testproject.shop import tasks as shop_tasks
 
 
 def test_drain_ends_when_nothing_is_left(desk):
@@ -91,7 +91,11 @@ def test_a_failing_job_is_retried_and_then_failed_with_its_history(desk, all_end
     with running("conveyor_worker"):
         [job] = all_end()
     assert (job.state, job.attempt) == ("failed", 3)
-    assert list(Attempt.objects.order_by("lease_version").values_list("verb", flat=True)) == ["retry", "retry", "fail"]
+    assert list(Attempt.objects.order_by("lease_version").values_list("verb", flat=True)) == [
+        "retry",
+        "retry",
+        "fail",
+    ]
     attempt = Attempt.objects.last()
     assert attempt.error_class == "builtins.ValueError"
     assert attempt.message == "x always fails"

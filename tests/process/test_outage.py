@@ -54,6 +54,18 @@ def test_each_connection_of_a_worker_may_be_cut(pattern, desk, effects, all_end)
     assert Ledger.objects.count() == len(names)
 
 
+def test_a_connection_that_was_cut_while_it_rested_costs_no_attempt(desk, effects, all_end):
+    """Each executor thread has an open connection; all are cut between two jobs of one attempt each."""
+    jobs.effect.enqueue("before")
+    with running("conveyor_worker", "--concurrency", "1"):
+        all_end()
+        wait_until(lambda: terminate("conveyor % executor") > 0, "the executor's session was cut")
+        jobs.effect.using(max_attempts=1).enqueue("after")
+        ended = all_end()
+    assert [j.state for j in ended] == ["succeeded"] * 2
+    assert effects() == ["after", "before"]
+
+
 def _left() -> bool:
     from conveyor_django.models import Job
 
@@ -95,7 +107,9 @@ def assert_all_once(server: Server, names: list[str]) -> None:
 def test_postgresql_stops_and_starts_under_a_worker(mode: str, fresh: Server, desk: Desk) -> None:
     names = [f"job{i:02}" for i in range(24)]
     fresh.enqueue("late_effect", *((desk.folder, name) for name in names))
-    with running("conveyor_worker", "--processes", "2", "--concurrency", "4", lease=5.0, **fresh.environment) as worker:
+    with running(
+        "conveyor_worker", "--processes", "2", "--concurrency", "4", lease=5.0, **fresh.environment
+    ) as worker:
         desk.wait_started(8)
         fresh.stop(mode)
         worker.wait_for("database.unavailable", loop="pump")

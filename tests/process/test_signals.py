@@ -13,6 +13,10 @@ from tests.support.processes import running
 from tests.support.waits import wait_until
 
 
+def lease_expiries() -> tuple:
+    return tuple(Job.objects.filter(state="running").values_list("lease_expires_at", flat=True))
+
+
 @pytest.mark.parametrize("task", [jobs.gated, jobs.gated_async, jobs.gated_effect])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_running_jobs_finish_and_claims_no_more(task, number, desk):
@@ -24,17 +28,11 @@ def test_a_signal_lets_running_jobs_finish_and_claims_no_more(task, number, desk
         worker.signal(number)
         worker.wait_for("worker.stopping")
         wait_until(lambda: Worker.objects.filter(draining=True).exists(), "the heartbeat says draining")
-        before = list(Job.objects.filter(state="running").values_list("lease_expires_at", flat=True))
-        # Renewed twice while draining: it would be lost by now otherwise.
+        # Renewed twice while draining: they would be lost by now otherwise.
+        seen = {lease_expiries()}
         for _ in range(2):
-            wait_until(
-                lambda: all(
-                    at not in before
-                    for at in Job.objects.filter(state="running").values_list("lease_expires_at", flat=True)
-                ),
-                "the leases are renewed",
-            )
-            before += Job.objects.filter(state="running").values_list("lease_expires_at", flat=True)
+            wait_until(lambda: not set(lease_expiries()) & set().union(*seen), "the leases are renewed")
+            seen.add(lease_expiries())
         desk.go()
         assert worker.wait() == 0
         assert worker.log("worker.totals")[0]["succeeded"] == 2
@@ -49,7 +47,9 @@ def test_what_outlives_the_grace_is_given_back_free(desk, all_end):
     with running("conveyor_worker", grace=0.2) as worker:
         desk.wait_started(2)
         assert worker.stop() == 0
-    assert set(Job.objects.values_list("state", "attempt", "lost_count", "release_count")) == {("ready", 0, 0, 1)}
+    assert set(Job.objects.values_list("state", "attempt", "lost_count", "release_count")) == {
+        ("ready", 0, 0, 1)
+    }
     assert set(Attempt.objects.values_list("verb", flat=True)) == {"release"}
     desk.go()
     with running("conveyor_worker", "--drain") as worker:

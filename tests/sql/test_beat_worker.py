@@ -19,9 +19,7 @@ pytestmark = pytest.mark.django_db
 def test_it_is_seen_with_its_state(owner: uuid.UUID, draining: bool, holds_lock: bool) -> None:
     WorkerFactory(incarnation=owner, draining=not draining, holds_lock=not holds_lock)
     neighbour = WorkerFactory()
-    assert Worker.objects.beat_worker(
-        incarnation=owner, draining=draining, holds_lock=holds_lock, now=NOW
-    )
+    assert Worker.objects.beat_worker(incarnation=owner, draining=draining, holds_lock=holds_lock, now=NOW)
     worker = Worker.objects.get(pk=owner)
     assert (worker.last_seen, worker.draining, worker.holds_lock) == (NOW, draining, holds_lock)
     assert Worker.objects.get(pk=neighbour.pk).last_seen == neighbour.last_seen

@@ -28,9 +28,7 @@ def end(
     owner: uuid.UUID, *outcomes: Ended, keep: int = 100, max_releases: int = 100, now: dt.datetime | None = NOW
 ) -> tuple[list[Answer], set[str]]:
     """Write the outcomes; return the answers in their order and the queues to wake."""
-    answers, queues = Job.objects.end_attempts(
-        outcomes, owner=owner, keep=keep, max_releases=max_releases, now=now
-    )
+    answers, queues = Job.objects.end_attempts(outcomes, owner=owner, keep=keep, max_releases=max_releases, now=now)
     assert len(answers) == len(outcomes)
     return [answers[given.token] for given in outcomes], queues
 
@@ -38,9 +36,7 @@ def end(
 @pytest.fixture
 def job(owner: uuid.UUID) -> Job:
     """A job in its second run, lost once and given back twice before."""
-    return JobFactory(
-        running=True, lease_owner=owner, attempt=2, lost_count=1, release_count=2, lease_version=5
-    )
+    return JobFactory(running=True, lease_owner=owner, attempt=2, lost_count=1, release_count=2, lease_version=5)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +141,7 @@ def test_a_success_of_the_same_run_was_won_before(owner: uuid.UUID, job: Job) ->
 
 
 @pytest.mark.parametrize("kind", VERBS)
-def test_a_rescued_run_is_lost_though_it_has_an_attempt_row(
-    owner: uuid.UUID, job: Job, kind: type[Ended]
-) -> None:
+def test_a_rescued_run_is_lost_though_it_has_an_attempt_row(owner: uuid.UUID, job: Job, kind: type[Ended]) -> None:
     Job.objects.filter(pk=job.pk).update(lease_expires_at=NOW - dt.timedelta(seconds=1))
     Job.objects.rescue_jobs(limit=1, max_lost=3, now=NOW)
     after = Job.objects.values().get()

@@ -57,7 +57,9 @@ def test_each_takes_the_sample_s_parameters_and_no_other(name: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_no_statement_reads_the_transaction_s_frozen_clock(name: str) -> None:
-    frozen = re.findall(r"\bnow\(\)|current_timestamp|localtimestamp|transaction_timestamp", code_of(name), re.I)
+    frozen = re.findall(
+        r"\bnow\(\)|current_timestamp|localtimestamp|transaction_timestamp", code_of(name), re.IGNORECASE
+    )
     assert frozen == []
     if "statement_timestamp()" in code_of(name):
         assert "coalesce(%(now)s::timestamptz, statement_timestamp())" in code_of(name) or name == "cancel_job"

@@ -21,13 +21,9 @@ def ended(state: str, age: float, **fields: object) -> Job:
     return JobFactory(**{state: True}, finished_at=NOW - dt.timedelta(seconds=age), **fields)
 
 
-def prune(
-    *, limit: int = 100, retention: float | None = 10.0, failed_retention: float | None = 100.0
-) -> int:
+def prune(*, limit: int = 100, retention: float | None = 10.0, failed_retention: float | None = 100.0) -> int:
     """Look at NOW."""
-    return Job.objects.prune_jobs(
-        limit=limit, retention=retention, failed_retention=failed_retention, now=NOW
-    )
+    return Job.objects.prune_jobs(limit=limit, retention=retention, failed_retention=failed_retention, now=NOW)
 
 
 @pytest.mark.parametrize(

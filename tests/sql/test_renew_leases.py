@@ -25,9 +25,7 @@ def lease_of(job: Job) -> dt.timedelta:
 
 def test_each_lease_is_extended_by_its_own_time(owner: uuid.UUID) -> None:
     short, long = (JobFactory(running=True, lease_owner=owner) for _ in range(2))
-    answers = Job.objects.renew_leases(
-        {(long.id, 1): 3600.0, (short.id, 1): 0.5}, owner=owner, now=NOW
-    )
+    answers = Job.objects.renew_leases({(long.id, 1): 3600.0, (short.id, 1): 0.5}, owner=owner, now=NOW)
     assert answers == {(long.id, 1): (WON, False), (short.id, 1): (WON, False)}
     assert (lease_of(short).total_seconds(), lease_of(long).total_seconds()) == (0.5, 3600)
 

@@ -69,9 +69,7 @@ def test_neighbours_of_a_started_run_pay_nothing(owner: uuid.UUID) -> None:
     assert {job_id: job.lost for job_id, job in rescued.items()} == {killer.id: True, neighbour.id: False}
 
 
-def test_leases_that_still_hold_are_taken_and_others_owners_are_not(
-    owner: uuid.UUID, other: uuid.UUID
-) -> None:
+def test_leases_that_still_hold_are_taken_and_others_owners_are_not(owner: uuid.UUID, other: uuid.UUID) -> None:
     mine = JobFactory(running=True, lease_owner=owner)
     JobFactory(running=True, lease_owner=other)
     assert set(rescue(owner, None)) == {mine.id}
@@ -103,9 +101,7 @@ def test_a_loss_is_no_release_and_a_release_no_loss(owner: uuid.UUID) -> None:
 
 @pytest.mark.parametrize("started", [None, []])
 def test_a_requested_cancel_takes_it(owner: uuid.UUID, started: list[Token] | None) -> None:
-    job = JobFactory(
-        running=True, lease_owner=owner, lost_count=9, release_count=999, cancel_requested_at=NOW
-    )
+    job = JobFactory(running=True, lease_owner=owner, lost_count=9, release_count=999, cancel_requested_at=NOW)
     assert rescue(owner, started)[job.id].state == "cancelled"
     job.refresh_from_db()
     assert (job.state, job.finished_at) == ("cancelled", NOW)

@@ -23,12 +23,12 @@ _INSERT = """
 INSERT INTO conveyor_job
     (queue, task, priority, state, run_at, ready_seq, attempt, max_attempts, lost_count, release_count,
      lease_version, pending_dependencies, created_at, finished_at, idempotency_key)
-SELECT CASE WHEN n % 2 = 0 THEN 'q1' ELSE 'q' || (n / 2 % 49 + 2) END, 'shop.tasks.noop', n % 3 - 1,
+SELECT CASE WHEN n %% 2 = 0 THEN 'q1' ELSE 'q' || (n / 2 %% 49 + 2) END, 'shop.tasks.noop', n %% 3 - 1,
        %(state)s, now() + make_interval(secs => n %% 7200 - 3600), n, 0, 5, 0, 0, 0, 0, now(),
        CASE WHEN %(state)s = 'succeeded' THEN now() - make_interval(secs => n) END,
        CASE WHEN n %% 10 = 0 THEN %(state)s || n END
 FROM generate_series(1, %(jobs)s::integer) AS n
-""".replace(" % ", " %% ")
+"""
 
 _PAYLOADS = "INSERT INTO conveyor_payload (job_id, args, kwargs) SELECT id, '[]', '{}' FROM conveyor_job"
 _LEDGER = """
@@ -38,7 +38,8 @@ SELECT id, '', 1, gen_random_uuid(), now() FROM conveyor_job WHERE state = 'succ
 # Jobs that run were ready before: this leaves the dead index entries that real ones leave.
 _RUN = """
 UPDATE conveyor_job
-SET state = 'running', attempt = 1, lease_version = 1, claimed_at = now(), lease_expires_at = now() + make_interval(secs => 300),
+SET state = 'running', attempt = 1, lease_version = 1, claimed_at = now(),
+    lease_expires_at = now() + make_interval(secs => 300),
     lease_owner = CASE WHEN picked.n <= %(mine)s THEN %(owner)s
                        ELSE ('22222222-2222-2222-2222-22222222222' || picked.n %% 5)::uuid END
 FROM (SELECT id, row_number() OVER (ORDER BY id DESC) AS n
@@ -54,14 +55,14 @@ def build_backlog(on: Connection, schema: str, statistics: Statistics) -> None:
     fill(on, statistics)
 
 
-def fill(on: Connection, statistics: Statistics) -> None:
-    """Fill the tables that `on` sees, and tell the planner as much as `statistics` says."""
-    for state, jobs in (("scheduled", SCHEDULED), ("ready", READY + RUNNING)):
+def fill(on: Connection, statistics: Statistics, *, share: int = 1) -> None:
+    """Fill the tables that `on` sees, with one of `share` jobs; the planner is told what `statistics` says."""
+    for state, jobs in (("scheduled", SCHEDULED // share), ("ready", (READY + RUNNING) // share)):
         on.execute(_INSERT, {"state": state, "jobs": jobs})
     if statistics == "stale":
         analyse(on)
-    on.execute(_RUN, {"owner": OWNER, "mine": MINE, "jobs": RUNNING})
-    on.execute(_INSERT, {"state": "succeeded", "jobs": ENDED})
+    on.execute(_RUN, {"owner": OWNER, "mine": MINE, "jobs": RUNNING // share})
+    on.execute(_INSERT, {"state": "succeeded", "jobs": ENDED // share})
     on.execute(_PAYLOADS)
     on.execute(_LEDGER)
     if statistics == "fresh":

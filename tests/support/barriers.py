@@ -38,9 +38,7 @@ class Running(Generic[T]):
 
     def settle(self) -> bool:
         """Wait until it has either ended or met a lock; say whether it met one."""
-        wait_until(
-            lambda: self.done or is_blocked(self._watcher, self._pid), "the statement ends or meets a lock"
-        )
+        wait_until(lambda: self.done or is_blocked(self._watcher, self._pid), "the statement ends or meets a lock")
         return not self.done
 
 

@@ -25,9 +25,7 @@ def opened_connections(alias: str = "default") -> Iterator[Connect]:
     """Give a `Connect` whose connections are closed at the end, whatever state they are in."""
     opened: list[db.Connection] = []
 
-    def connect(
-        application_name: str = "conveyor test", *, lease_seconds: float = 30.0
-    ) -> db.Connection:
+    def connect(application_name: str = "conveyor test", *, lease_seconds: float = 30.0) -> db.Connection:
         opened.append(db.connect(alias, application_name, lease_seconds=lease_seconds))
         return opened[-1]
 

@@ -36,7 +36,13 @@ def next_ready_seq() -> int:
 
 def new_job(**fields: Any) -> NewJob:
     """Return a job to enqueue."""
-    defaults = {"queue": "default", "task": "shop.tasks.noop", "args": "[]", "kwargs": "{}", "max_attempts": 5}
+    defaults = {
+        "queue": "default",
+        "task": "shop.tasks.noop",
+        "args": "[]",
+        "kwargs": "{}",
+        "max_attempts": 5,
+    }
     return NewJob(**defaults | fields)
 
 
@@ -117,9 +123,7 @@ class JobFactory(DjangoModelFactory[Job]):
             finished_at=factory.LazyFunction(utc_now),
             ledger=factory.RelatedFactory(LedgerFactory, factory_related_name="job"),
         )
-        failed = factory.Trait(
-            claimed_once=True, state="failed", finished_at=factory.LazyFunction(utc_now)
-        )
+        failed = factory.Trait(claimed_once=True, state="failed", finished_at=factory.LazyFunction(utc_now))
         cancelled = factory.Trait(
             state="cancelled",
             finished_at=factory.LazyFunction(utc_now),

@@ -36,9 +36,7 @@ class Plan:
 
     def walked_indexes(self) -> set[str]:
         """Return the indexes that are read without a range."""
-        return {
-            node["Index Name"] for node in self.nodes() if "Index Name" in node and "Index Cond" not in node
-        }
+        return {node["Index Name"] for node in self.nodes() if "Index Name" in node and "Index Cond" not in node}
 
     def seq_scans(self) -> set[str]:
         """Return the tables that are read from end to end."""
@@ -76,9 +74,7 @@ def to_numbered(text: str) -> tuple[str, list[str]]:
     return _PLACEHOLDER.sub(lambda match: f"${names.index(match[1]) + 1}", text).replace("%%", "%"), names
 
 
-def explain_prepared(
-    connection: Connection, text: str, params: dict[str, Any], *, analyze: bool = False
-) -> Plan:
+def explain_prepared(connection: Connection, text: str, params: dict[str, Any], *, analyze: bool = False) -> Plan:
     """Prepare the statement on `connection` as a worker would, and explain that; an analysed run is rolled back."""
     prepare(connection, "explained", text)
     try:
@@ -101,9 +97,7 @@ def explain_again(
     return _explain(connection, f"EXECUTE {name}{values}", [params[given] for given in names], analyze)
 
 
-def explain_bound(
-    connection: Connection, text: str, params: dict[str, Any], *, analyze: bool = False
-) -> Plan:
+def explain_bound(connection: Connection, text: str, params: dict[str, Any], *, analyze: bool = False) -> Plan:
     """Explain the statement with its values written into it, as Django sends it."""
     return _explain(connection, text, params, analyze)
 

@@ -46,7 +46,11 @@ class Process:
 
     def log(self, name: str, **fields: Any) -> list[dict[str, Any]]:
         """Return the lines of that event with those fields so far."""
-        return [e for e in list(self.events) if e["event"] == name and all(e.get(k) == v for k, v in fields.items())]
+        return [
+            e
+            for e in list(self.events)
+            if e["event"] == name and all(e.get(k) == v for k, v in fields.items())
+        ]
 
     def wait_for(self, name: str, count: int = 1, **fields: Any) -> dict[str, Any]:
         """Wait for the event, `count` times; return the last of them."""
@@ -123,7 +127,9 @@ class Desk:
 
 
 @contextlib.contextmanager
-def running(command: str, *arguments: str, lease: float = 2.0, grace: float = 10.0, **changes: str) -> Iterator[Process]:
+def running(
+    command: str, *arguments: str, lease: float = 2.0, grace: float = 10.0, **changes: str
+) -> Iterator[Process]:
     """Run a command on the test database; whatever happens, nothing of it is left."""
     environment = process_environment() | {
         "CONVEYOR_LEASE_SECONDS": str(lease),

@@ -94,15 +94,13 @@ class Race:
     def gate(self, name: str) -> Iterator[Race]:
         """Give a race whose statement `name` is held up, between its snapshot and its first lock, in the block."""
         held_up = copy(self)
-        held_up.jobs = AlteredJobs(
-            self.jobs.texts | {name: gated(self.jobs.texts.get(name) or statement(name))}
-        )
+        held_up.jobs = AlteredJobs(self.jobs.texts | {name: gated(self.jobs.texts.get(name) or statement(name))})
         keeper = self.connect()
         keeper.execute("SELECT pg_advisory_lock(%s)", (GATE,))
         yield held_up
         keeper.execute("SELECT pg_advisory_unlock(%s)", (GATE,))
 
-    # -- what the workers do ---------------------------------------------------------------------------------
+    # -- what the workers do ------------------------------------------------------------------------
 
     def enqueue(self, jobs: int = 1) -> list[int]:
         """Enqueue so many jobs; return their ids."""
@@ -111,9 +109,7 @@ class Race:
 
     def claim(self, owner: uuid.UUID, limit: int = 1, on: Connection | None = None) -> list[Claimed]:
         """Claim for a worker."""
-        return self.jobs.claim_jobs(
-            owner=owner, queues={"default": 30.0}, limit=limit, on=on or self.main
-        )
+        return self.jobs.claim_jobs(owner=owner, queues={"default": 30.0}, limit=limit, on=on or self.main)
 
     def claim_one(self, owner: uuid.UUID, on: Connection | None = None) -> Claimed:
         """Claim the one job that is ready."""
@@ -149,16 +145,14 @@ class Race:
 
     def rescue(self, on: Connection | None = None) -> list[Rescued]:
         """Take back every lease that ends within the hour."""
-        return self.jobs.rescue_jobs(
-            limit=100, max_lost=MAX_LOST, now=in_seconds(3600), on=on or self.main
-        )
+        return self.jobs.rescue_jobs(limit=100, max_lost=MAX_LOST, now=in_seconds(3600), on=on or self.main)
 
     def take_over(self, owner: uuid.UUID, on: Connection | None = None) -> Claimed:
         """Rescue the one job that runs and claim it for another."""
         self.rescue(on=on)
         return self.claim_one(owner, on=on)
 
-    # -- what can be seen --------------------------------------------------------------------------------------
+    # -- what can be seen ---------------------------------------------------------------------------
 
     def job(self, job_id: int) -> Seen:
         """Return what the job's row says."""
@@ -173,17 +167,19 @@ class Race:
     def effects(self, job_id: int) -> list[tuple[uuid.UUID, int]]:
         """Return (owner, version) of each effect in the ledger."""
         return self.main.execute(
-            "SELECT owner, lease_version FROM conveyor_ledger WHERE job_id = %s ORDER BY lease_version", (job_id,)
+            "SELECT owner, lease_version FROM conveyor_ledger WHERE job_id = %s ORDER BY lease_version",
+            (job_id,),
         ).fetchall()
 
     def attempts(self, job_id: int) -> list[tuple[str, int]]:
         """Return (verb, version) of each attempt that did not succeed."""
         return self.main.execute(
-            "SELECT verb, lease_version FROM conveyor_attempt WHERE job_id = %s ORDER BY lease_version", (job_id,)
+            "SELECT verb, lease_version FROM conveyor_attempt WHERE job_id = %s ORDER BY lease_version",
+            (job_id,),
         ).fetchall()
 
 
-_FIRST_READ = re.compile(r"^ +FROM (?:(unnest\()|conveyor_job AS job\n +WHERE )", re.M)
+_FIRST_READ = re.compile(r"^ +FROM (?:(unnest\()|conveyor_job AS job\n +WHERE )", re.MULTILINE)
 
 
 def gated(text: str) -> str:

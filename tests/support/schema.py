@@ -19,8 +19,7 @@ def create_schema(on: Connection, schema: str, *, without_index: str = "") -> No
     on.execute(f"CREATE SCHEMA {schema}")
     for table in TABLES:
         on.execute(
-            f"CREATE TABLE {schema}.conveyor_{table} "
-            f"(LIKE public.conveyor_{table} INCLUDING ALL EXCLUDING INDEXES)"
+            f"CREATE TABLE {schema}.conveyor_{table} (LIKE public.conveyor_{table} INCLUDING ALL EXCLUDING INDEXES)"
         )
         # What a test measures may not depend on when autovacuum comes by.
         on.execute(f"ALTER TABLE {schema}.conveyor_{table} SET (autovacuum_enabled = off)")

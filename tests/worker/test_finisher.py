@@ -48,7 +48,12 @@ def test_outcomes_of_both_kinds_and_the_next_claim_go_in_one_turn(finisher, conn
     turn = finisher.turn(connection, [succeeded(first), retried(second)], queues=QUEUES, limit=2)
     assert turn.answers == {first.token: Answer.WON, second.token: Answer.WON}
     assert len(turn.claimed) == turn.asked == 2
-    assert sorted(Job.objects.values_list("state", flat=True)) == ["running", "running", "scheduled", "succeeded"]
+    assert sorted(Job.objects.values_list("state", flat=True)) == [
+        "running",
+        "running",
+        "scheduled",
+        "succeeded",
+    ]
 
 
 def test_an_outcome_that_the_database_refuses_fails_its_own_job_and_no_other(finisher, connect):

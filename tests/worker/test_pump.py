@@ -14,7 +14,7 @@ from conveyor_django.worker.board import Board, board_places
 from conveyor_django.worker.handler import Finished
 from conveyor_django.worker.inflight import Held, InFlight
 from conveyor_django.worker.plan import QueuePlan
-from conveyor_django.worker.pump import Pump
+from conveyor_django.worker.pump import FailoverDetected, Pump
 from tests.support.factories import ready_jobs
 from tests.support.waits import wait_until
 
@@ -177,6 +177,21 @@ def test_what_is_given_back_has_no_second_outcome(bench):
     bench.succeed(held)
     bench.stop()
     assert bench.board.counters()["refused"] == 0
+    assert not Ledger.objects.exists()
+
+
+def test_another_timeline_ends_the_incarnation(bench, watcher):
+    """After a failover commits may be lost: nothing that this process believes may be written."""
+    ready_jobs(1)
+    bench.pump.start()
+    [held] = bench.wait_held(1)
+    bench.pump._timeline = "000000FF"
+    watcher.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conveyor test pump'"
+    )
+    bench.succeed(held)
+    wait_until(lambda: bench.errors != [], "the loop ends")
+    assert isinstance(bench.errors.pop(), FailoverDetected)
     assert not Ledger.objects.exists()
 
 

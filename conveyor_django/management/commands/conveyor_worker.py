@@ -47,7 +47,7 @@ class Command(BaseCommand):
         settings = conveyor_settings()
         level = [logging.WARNING, logging.INFO, logging.DEBUG, logging.DEBUG][given["verbosity"]]
         configure(given["log_format"], level)
-        require_migrations(given["database"])
+        require_migrations(given["database"], settings)
         options = _options(given, level)
         # So that an error in a task module shows here, once; --reload watches what is imported.
         autodiscover_modules("tasks")
