@@ -45,9 +45,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--concurrency", type=int, default=16)
@@ -67,9 +65,7 @@ def _enqueue(jobs: int) -> float:
         numbers = range(start, min(start + BATCH, jobs))
         Job.objects.enqueue_jobs(
             [
-                NewJob(
-                    queue="default", task="benchmarks.tasks.noop", args=f"[{n}]", kwargs="{}", max_attempts=1
-                )
+                NewJob(queue="default", task="benchmarks.tasks.noop", args=f"[{n}]", kwargs="{}", max_attempts=1)
                 for n in numbers
             ]
         )
@@ -105,9 +101,7 @@ def _records(folder: Path) -> Counter[int]:
     return ran
 
 
-def _report(
-    arguments: argparse.Namespace, ran: Counter[int], memory: dict[int, list[int]]
-) -> dict[str, object]:
+def _report(arguments: argparse.Namespace, ran: Counter[int], memory: dict[int, list[int]]) -> dict[str, object]:
     from django.db.models import Count, Max, Min, Q
 
     from conveyor_django.models import Job, Ledger

@@ -37,8 +37,7 @@ else:
         from django_tasks.utils import normalize_json
     except ImportError as error:
         raise ImproperlyConfigured(
-            "Conveyor needs Django's task framework: Django 6.0+ has it; on Django 5.2 run "
-            "`pip install django-tasks`."
+            "Conveyor needs Django's task framework: Django 6.0+ has it; on Django 5.2 run `pip install django-tasks`."
         ) from error
 
 # The backport renamed this one after 0.12.

@@ -80,8 +80,7 @@ class JobCancelled(ConveyorError):
     def __init__(self, job_id: int) -> None:
         self.job_id = job_id
         super().__init__(
-            f"job {job_id} was cancelled before its next run. To run it after all: "
-            f"conveyor_django.requeue({job_id})."
+            f"job {job_id} was cancelled before its next run. To run it after all: conveyor_django.requeue({job_id})."
         )
 
     def __reduce__(self) -> tuple[type[JobCancelled], tuple[int]]:

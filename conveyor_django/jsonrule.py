@@ -48,10 +48,7 @@ def _normalize(value: Any, path: str, depth: int) -> Any:  # noqa: PLR0911 - one
         case bytes():
             return _text(_decoded(value, path), path)
         case Mapping():
-            return {
-                _key(key, path): _normalize(item, f"{path}[{key!r}]", depth + 1)
-                for key, item in value.items()
-            }
+            return {_key(key, path): _normalize(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
         case bytearray() | memoryview():
             pass  # Sequences of ints by type, but never meant as such.
         case Sequence():
@@ -108,8 +105,7 @@ def _key(key: Any, path: str) -> str:
     if isinstance(key, str):
         return _text(_plain(key), f"a key of {path}")
     raise InvalidArguments(
-        f"{path} has the key {describe(key)}, a {type(key).__qualname__}; JSON would turn it into text. "
-        f"Use str keys."
+        f"{path} has the key {describe(key)}, a {type(key).__qualname__}; JSON would turn it into text. Use str keys."
     )
 
 

@@ -159,9 +159,7 @@ def finished_result(result: Result, outcome: Outcome, value: Any = None) -> Resu
     error = _error(outcome.error.error_class, outcome.error.message, outcome.error.traceback)
     if outcome.verb not in {Verb.FAIL, Verb.CANCEL}:
         return replace(result, status=TaskResultStatus.READY, errors=[*result.errors, error])
-    return replace(
-        result, status=TaskResultStatus.FAILED, finished_at=timezone.now(), errors=[*result.errors, error]
-    )
+    return replace(result, status=TaskResultStatus.FAILED, finished_at=timezone.now(), errors=[*result.errors, error])
 
 
 def _past_attempts(claimed: Claimed, alias: str) -> list[Attempt]:
@@ -175,9 +173,7 @@ def _past_attempts(claimed: Claimed, alias: str) -> list[Attempt]:
 
 
 def _errors_of(attempts: Iterable[Attempt]) -> list[TaskError]:
-    return [
-        _error(row.error_class, row.message, row.traceback) for row in attempts if Verb(row.verb) in _ERRORS
-    ]
+    return [_error(row.error_class, row.message, row.traceback) for row in attempts if Verb(row.verb) in _ERRORS]
 
 
 def _owners_of(attempts: Iterable[Attempt]) -> list[str]:

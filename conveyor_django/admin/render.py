@@ -39,12 +39,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> SafeString 
     body = format_html_join("", "<tr>{}</tr>", ((_cells("td", row),) for row in rows))
     if not body:
         return NOTHING
-    return format_html(
-        "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", _cells("th", headings), body
-    )
+    return format_html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", _cells("th", headings), body)
 
 
 def _cells(tag: str, values: Sequence[Any]) -> SafeString:
-    return format_html_join(
-        "", "<{0}>{1}</{0}>", ((tag, NOTHING if value is None else value) for value in values)
-    )
+    return format_html_join("", "<{0}>{1}</{0}>", ((tag, NOTHING if value is None else value) for value in values))

@@ -301,9 +301,7 @@ def claimed_from(rows: Iterable[Row]) -> list[Claimed]:
     ]  # fmt: skip
 
 
-def succeed_params(
-    outcomes: Sequence[Succeed], owner: uuid.UUID, now: dt.datetime | None = None
-) -> dict[str, Any]:
+def succeed_params(outcomes: Sequence[Succeed], owner: uuid.UUID, now: dt.datetime | None = None) -> dict[str, Any]:
     """Return the parameters of succeed_jobs."""
     return {
         "ids": [outcome.id for outcome in outcomes],

@@ -5,161 +5,312 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Job',
+            name="Job",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('queue', models.TextField()),
-                ('task', models.TextField(help_text='Dotted path of the task function.')),
-                ('priority', models.SmallIntegerField(default=0)),
-                ('state', models.TextField(choices=[('blocked', 'blocked'), ('scheduled', 'scheduled'), ('ready', 'ready'), ('running', 'running'), ('succeeded', 'succeeded'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='ready')),
-                ('run_at', models.DateTimeField()),
-                ('ready_seq', models.BigIntegerField(help_text='Order within queue and priority, renewed at each transition to ready.', null=True)),
-                ('attempt', models.IntegerField(default=0)),
-                ('max_attempts', models.IntegerField()),
-                ('lost_count', models.IntegerField(default=0)),
-                ('release_count', models.IntegerField(default=0)),
-                ('idempotency_key', models.TextField(null=True)),
-                ('lease_owner', models.UUIDField(null=True)),
-                ('lease_version', models.BigIntegerField(default=0)),
-                ('lease_expires_at', models.DateTimeField(null=True)),
-                ('cancel_requested_at', models.DateTimeField(null=True)),
-                ('pending_dependencies', models.IntegerField(default=0)),
-                ('created_at', models.DateTimeField()),
-                ('started_at', models.DateTimeField(help_text='When the first run was claimed.', null=True)),
-                ('claimed_at', models.DateTimeField(help_text='When the newest run was claimed.', null=True)),
-                ('finished_at', models.DateTimeField(null=True)),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("queue", models.TextField()),
+                ("task", models.TextField(help_text="Dotted path of the task function.")),
+                ("priority", models.SmallIntegerField(default=0)),
+                (
+                    "state",
+                    models.TextField(
+                        choices=[
+                            ("blocked", "blocked"),
+                            ("scheduled", "scheduled"),
+                            ("ready", "ready"),
+                            ("running", "running"),
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        default="ready",
+                    ),
+                ),
+                ("run_at", models.DateTimeField()),
+                (
+                    "ready_seq",
+                    models.BigIntegerField(
+                        help_text="Order within queue and priority, renewed at each transition to ready.", null=True
+                    ),
+                ),
+                ("attempt", models.IntegerField(default=0)),
+                ("max_attempts", models.IntegerField()),
+                ("lost_count", models.IntegerField(default=0)),
+                ("release_count", models.IntegerField(default=0)),
+                ("idempotency_key", models.TextField(null=True)),
+                ("lease_owner", models.UUIDField(null=True)),
+                ("lease_version", models.BigIntegerField(default=0)),
+                ("lease_expires_at", models.DateTimeField(null=True)),
+                ("cancel_requested_at", models.DateTimeField(null=True)),
+                ("pending_dependencies", models.IntegerField(default=0)),
+                ("created_at", models.DateTimeField()),
+                ("started_at", models.DateTimeField(help_text="When the first run was claimed.", null=True)),
+                ("claimed_at", models.DateTimeField(help_text="When the newest run was claimed.", null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Attempt',
+            name="Attempt",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('job', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='conveyor.job')),
-                ('lease_version', models.BigIntegerField()),
-                ('number', models.IntegerField(help_text='The run, counted from 1: attempts charged and runs lost.')),
-                ('verb', models.TextField(choices=[('retry', 'retry'), ('snooze', 'snooze'), ('fail', 'fail'), ('cancel', 'cancel'), ('release', 'release'), ('rescue', 'rescue')])),
-                ('owner', models.UUIDField()),
-                ('error_class', models.TextField()),
-                ('message', models.TextField()),
-                ('traceback', models.TextField()),
-                ('started_at', models.DateTimeField()),
-                ('finished_at', models.DateTimeField()),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "job",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="attempts",
+                        to="conveyor.job",
+                    ),
+                ),
+                ("lease_version", models.BigIntegerField()),
+                ("number", models.IntegerField(help_text="The run, counted from 1: attempts charged and runs lost.")),
+                (
+                    "verb",
+                    models.TextField(
+                        choices=[
+                            ("retry", "retry"),
+                            ("snooze", "snooze"),
+                            ("fail", "fail"),
+                            ("cancel", "cancel"),
+                            ("release", "release"),
+                            ("rescue", "rescue"),
+                        ]
+                    ),
+                ),
+                ("owner", models.UUIDField()),
+                ("error_class", models.TextField()),
+                ("message", models.TextField()),
+                ("traceback", models.TextField()),
+                ("started_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='Ledger',
+            name="Ledger",
             fields=[
-                ('pk', models.CompositePrimaryKey('job_id', 'step', blank=True, editable=False, primary_key=True, serialize=False)),
-                ('job', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='ledger', to='conveyor.job')),
-                ('step', models.TextField(default='')),
-                ('lease_version', models.BigIntegerField()),
-                ('owner', models.UUIDField()),
-                ('result', models.JSONField(null=True)),
-                ('committed_at', models.DateTimeField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "job_id", "step", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="ledger",
+                        to="conveyor.job",
+                    ),
+                ),
+                ("step", models.TextField(default="")),
+                ("lease_version", models.BigIntegerField()),
+                ("owner", models.UUIDField()),
+                ("result", models.JSONField(null=True)),
+                ("committed_at", models.DateTimeField()),
             ],
             options={
-                'verbose_name_plural': 'ledger',
+                "verbose_name_plural": "ledger",
             },
         ),
         migrations.CreateModel(
-            name='Queue',
+            name="Queue",
             fields=[
-                ('name', models.TextField(primary_key=True, serialize=False)),
-                ('paused', models.BooleanField(default=False, help_text='Nothing is claimed from a paused queue.')),
-                ('soft_cap', models.IntegerField(blank=True, null=True)),
-                ('exact_cap', models.IntegerField(blank=True, null=True)),
-                ('lease_seconds', models.FloatField(blank=True, null=True)),
-                ('retention_seconds', models.FloatField(blank=True, help_text='How long succeeded and cancelled jobs are kept.', null=True)),
+                ("name", models.TextField(primary_key=True, serialize=False)),
+                ("paused", models.BooleanField(default=False, help_text="Nothing is claimed from a paused queue.")),
+                ("soft_cap", models.IntegerField(blank=True, null=True)),
+                ("exact_cap", models.IntegerField(blank=True, null=True)),
+                ("lease_seconds", models.FloatField(blank=True, null=True)),
+                (
+                    "retention_seconds",
+                    models.FloatField(
+                        blank=True, help_text="How long succeeded and cancelled jobs are kept.", null=True
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Worker',
+            name="Worker",
             fields=[
-                ('incarnation', models.UUIDField(primary_key=True, serialize=False)),
-                ('host', models.TextField()),
-                ('pid', models.IntegerField()),
-                ('supervisor_pid', models.IntegerField()),
-                ('queues', models.JSONField(default=list, help_text='Empty: every queue.')),
-                ('slots', models.IntegerField()),
-                ('lease_seconds', models.FloatField()),
-                ('holds_lock', models.BooleanField(help_text='Whether its session holds the advisory lock (no pooler between).')),
-                ('draining', models.BooleanField(default=False)),
-                ('started_at', models.DateTimeField()),
-                ('last_seen', models.DateTimeField()),
+                ("incarnation", models.UUIDField(primary_key=True, serialize=False)),
+                ("host", models.TextField()),
+                ("pid", models.IntegerField()),
+                ("supervisor_pid", models.IntegerField()),
+                ("queues", models.JSONField(default=list, help_text="Empty: every queue.")),
+                ("slots", models.IntegerField()),
+                ("lease_seconds", models.FloatField()),
+                (
+                    "holds_lock",
+                    models.BooleanField(help_text="Whether its session holds the advisory lock (no pooler between)."),
+                ),
+                ("draining", models.BooleanField(default=False)),
+                ("started_at", models.DateTimeField()),
+                ("last_seen", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='Payload',
+            name="Payload",
             fields=[
-                ('job', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='payload', serialize=False, to='conveyor.job')),
-                ('args', models.JSONField(default=list)),
-                ('kwargs', models.JSONField(default=dict)),
-                ('traceparent', models.TextField(null=True)),
-                ('tracestate', models.TextField(null=True)),
+                (
+                    "job",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="payload",
+                        serialize=False,
+                        to="conveyor.job",
+                    ),
+                ),
+                ("args", models.JSONField(default=list)),
+                ("kwargs", models.JSONField(default=dict)),
+                ("traceparent", models.TextField(null=True)),
+                ("tracestate", models.TextField(null=True)),
             ],
         ),
         migrations.AddIndex(
-            model_name='job',
-            index=models.Index(models.F('queue'), models.OrderBy(models.F('priority'), descending=True), models.F('ready_seq'), condition=models.Q(('state', 'ready')), name='conveyor_job_ready'),
+            model_name="job",
+            index=models.Index(
+                models.F("queue"),
+                models.OrderBy(models.F("priority"), descending=True),
+                models.F("ready_seq"),
+                condition=models.Q(("state", "ready")),
+                name="conveyor_job_ready",
+            ),
         ),
         migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('state', 'scheduled')), fields=['run_at'], name='conveyor_job_scheduled'),
+            model_name="job",
+            index=models.Index(
+                condition=models.Q(("state", "scheduled")), fields=["run_at"], name="conveyor_job_scheduled"
+            ),
         ),
         migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('state', 'running')), fields=['lease_owner'], name='conveyor_job_running'),
+            model_name="job",
+            index=models.Index(
+                condition=models.Q(("state", "running")), fields=["lease_owner"], name="conveyor_job_running"
+            ),
         ),
         migrations.AddIndex(
-            model_name='job',
-            index=models.Index(condition=models.Q(('state__in', ['cancelled', 'failed', 'succeeded'])), fields=['finished_at'], name='conveyor_job_finished_at'),
+            model_name="job",
+            index=models.Index(
+                condition=models.Q(("state__in", ["cancelled", "failed", "succeeded"])),
+                fields=["finished_at"],
+                name="conveyor_job_finished_at",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['blocked', 'scheduled', 'ready', 'running', 'succeeded', 'failed', 'cancelled'])), name='conveyor_job_state'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("state__in", ["blocked", "scheduled", "ready", "running", "succeeded", "failed", "cancelled"])
+                ),
+                name="conveyor_job_state",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('priority__gte', -100), ('priority__lte', 100)), name='conveyor_job_priority'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("priority__gte", -100), ("priority__lte", 100)), name="conveyor_job_priority"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('lease_expires_at__isnull', False), ('lease_owner__isnull', False), ('state', 'running')), models.Q(models.Q(('state', 'running'), _negated=True), ('lease_expires_at__isnull', True), ('lease_owner__isnull', True)), _connector='OR'), name='conveyor_job_lease'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("claimed_at__isnull", False),
+                        ("lease_expires_at__isnull", False),
+                        ("lease_owner__isnull", False),
+                        ("started_at__isnull", False),
+                        ("state", "running"),
+                    ),
+                    models.Q(
+                        models.Q(("state", "running"), _negated=True),
+                        ("lease_expires_at__isnull", True),
+                        ("lease_owner__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="conveyor_job_lease",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('state__in', ['cancelled', 'failed', 'succeeded'])), models.Q(models.Q(('state__in', ['cancelled', 'failed', 'succeeded']), _negated=True), ('finished_at__isnull', True)), _connector='OR'), name='conveyor_job_finished'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("finished_at__isnull", False), ("state__in", ["cancelled", "failed", "succeeded"])),
+                    models.Q(
+                        models.Q(("state__in", ["cancelled", "failed", "succeeded"]), _negated=True),
+                        ("finished_at__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="conveyor_job_finished",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'ready'), _negated=True), ('ready_seq__isnull', False), _connector='OR'), name='conveyor_job_ready_seq'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "ready"), _negated=True), ("ready_seq__isnull", False), _connector="OR"
+                ),
+                name="conveyor_job_ready_seq",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('pending_dependencies__gt', 0), ('state', 'blocked')), models.Q(models.Q(('state', 'blocked'), _negated=True), ('pending_dependencies__gte', 0)), _connector='OR'), name='conveyor_job_blocked'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("pending_dependencies__gt", 0), ("state", "blocked")),
+                    models.Q(models.Q(("state", "blocked"), _negated=True), ("pending_dependencies__gte", 0)),
+                    _connector="OR",
+                ),
+                name="conveyor_job_blocked",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('attempt__gte', 0), ('lease_version__gte', 0), ('lost_count__gte', 0), ('max_attempts__gte', 1), ('release_count__gte', 0)), name='conveyor_job_counts'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("attempt__gte", 0),
+                    ("lease_version__gte", 0),
+                    ("lost_count__gte", 0),
+                    ("max_attempts__gte", 1),
+                    ("release_count__gte", 0),
+                ),
+                name="conveyor_job_counts",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.UniqueConstraint(condition=models.Q(('idempotency_key__isnull', False)), fields=('queue', 'idempotency_key'), name='conveyor_job_key'),
+            model_name="job",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("idempotency_key__isnull", False)),
+                fields=("queue", "idempotency_key"),
+                name="conveyor_job_key",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('soft_cap__isnull', True), ('soft_cap__gt', 0), _connector='OR'), models.Q(('exact_cap__isnull', True), ('exact_cap__gt', 0), _connector='OR'), models.Q(('lease_seconds__isnull', True), ('lease_seconds__gt', 0), _connector='OR'), models.Q(('retention_seconds__isnull', True), ('retention_seconds__gte', 0), _connector='OR')), name='conveyor_queue_limits'),
+            model_name="queue",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("soft_cap__isnull", True), ("soft_cap__gt", 0), _connector="OR"),
+                    models.Q(("exact_cap__isnull", True), ("exact_cap__gt", 0), _connector="OR"),
+                    models.Q(("lease_seconds__isnull", True), ("lease_seconds__gt", 0), _connector="OR"),
+                    models.Q(("retention_seconds__isnull", True), ("retention_seconds__gte", 0), _connector="OR"),
+                ),
+                name="conveyor_queue_limits",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='attempt',
-            constraint=models.UniqueConstraint(fields=('job', 'lease_version'), name='conveyor_attempt_lease'),
+            model_name="attempt",
+            constraint=models.UniqueConstraint(fields=("job", "lease_version"), name="conveyor_attempt_lease"),
         ),
     ]

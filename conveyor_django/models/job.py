@@ -29,9 +29,7 @@ class Job(models.Model):
     queue = models.TextField()
     task = models.TextField(help_text="Dotted path of the task function.")
     priority = models.SmallIntegerField(default=0)
-    state = models.TextField(
-        choices=[(state.value, state.value) for state in JobState], default=_READY
-    )
+    state = models.TextField(choices=[(state.value, state.value) for state in JobState], default=_READY)
     run_at = models.DateTimeField()
     ready_seq = models.BigIntegerField(
         null=True, help_text="Order within queue and priority, renewed at each transition to ready."
@@ -59,12 +57,16 @@ class Job(models.Model):
             models.CheckConstraint(
                 condition=Q(state__in=[state.value for state in JobState]), name="conveyor_job_state"
             ),
-            models.CheckConstraint(
-                condition=Q(priority__gte=-100, priority__lte=100), name="conveyor_job_priority"
-            ),
+            models.CheckConstraint(condition=Q(priority__gte=-100, priority__lte=100), name="conveyor_job_priority"),
             # Running is the state with a lease, and only that.
             models.CheckConstraint(
-                condition=Q(state=_RUNNING, lease_owner__isnull=False, lease_expires_at__isnull=False)
+                condition=Q(
+                    state=_RUNNING,
+                    lease_owner__isnull=False,
+                    lease_expires_at__isnull=False,
+                    started_at__isnull=False,
+                    claimed_at__isnull=False,
+                )
                 | (~Q(state=_RUNNING) & Q(lease_owner__isnull=True, lease_expires_at__isnull=True)),
                 name="conveyor_job_lease",
             ),

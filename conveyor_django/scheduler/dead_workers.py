@@ -37,9 +37,7 @@ class DeadWorkers(Duty):
         self._missed = set(found)
         passes = [self._take_over(worker, reason, connection) for worker, reason in reasons.items()]
         unfinished = not all(takeover.done for takeover in passes)
-        return Look(
-            changed=sum(len(takeover.rescued) for takeover in passes), wait=0.0 if unfinished else None
-        )
+        return Look(changed=sum(len(takeover.rescued) for takeover in passes), wait=0.0 if unfinished else None)
 
     def _take_over(self, worker: uuid.UUID, reason: str, connection: Connection) -> Takeover:
         takeover = take_over(

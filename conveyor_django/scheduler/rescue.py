@@ -15,9 +15,7 @@ class Rescue(Duty):
 
     def look_once(self, connection: Connection) -> Look:
         """Rescue up to a batch of jobs and wake the queues where they are ready again."""
-        rescued = self.jobs().rescue_jobs(
-            limit=BATCH, max_lost=self.settings.max_lost, now=self.now(), on=connection
-        )
+        rescued = self.jobs().rescue_jobs(limit=BATCH, max_lost=self.settings.max_lost, now=self.now(), on=connection)
         log_rescued(rescued, reason="the lease lapsed")
         if queues := queues_to_wake(rescued):
             notify_now(queues, alias=self.alias, on=connection)

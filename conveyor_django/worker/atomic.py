@@ -22,9 +22,7 @@ from .inflight import Held
 logger = get_logger("worker.atomic")
 
 
-def run_atomically(
-    held: Held, call: Callable[[], Any], *, owner: uuid.UUID, alias: str
-) -> tuple[Committed, Any]:
+def run_atomically(held: Held, call: Callable[[], Any], *, owner: uuid.UUID, alias: str) -> tuple[Committed, Any]:
     """Run `call` in a transaction that ends with the fenced success; return the outcome and its value.
 
     Raises LeaseLost if the lease is not this run's any more, UnstorableResult for a value that JSON cannot hold,

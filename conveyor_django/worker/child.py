@@ -186,9 +186,7 @@ class Child:
         """Let what runs come to its end, at most the grace, while leases are still renewed."""
         grace = 0.0 if self._exit in (Exit.PRUNED, Exit.LOOP_FAILED) else self._config.grace
         until = time.monotonic() + grace
-        while (left := until - time.monotonic()) > 0 and not self._inflight.wait_empty(
-            min(left, WATCH_SECONDS)
-        ):
+        while (left := until - time.monotonic()) > 0 and not self._inflight.wait_empty(min(left, WATCH_SECONDS)):
             self._board.count("pulse")
             self._lose_lapsed()
 

@@ -113,9 +113,7 @@ class Executor:
             finished = Finished(held, decide.unknown_task(held.claimed, error))
         except Interrupted:
             # It came between the handler's end and ours: the lease is gone, so is the outcome.
-            finished = finished or Finished(
-                held, decide.given_back(held.claimed, "the lease could not be kept")
-            )
+            finished = finished or Finished(held, decide.given_back(held.claimed, "the lease could not be kept"))
         except Exception as error:  # noqa: BLE001 - a defect of ours or of a receiver must not lose the job
             finished = Finished(held, decide.failed_run(held.claimed, error, delay=1.0), run)
         finally:

@@ -23,6 +23,11 @@ class QueuePlan:
         self._own_leases: dict[str, float] = {}
         self._turn = count()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it knows of no queue: none has had jobs yet."""
+        return not self._names
+
     def wants(self, queue: str) -> bool:
         """Say whether a queue is this worker's; one that discovers learns its name."""
         if self._discovers and queue not in self._names:

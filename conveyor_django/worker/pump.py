@@ -7,18 +7,15 @@ import queue
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 from ..conf import ConveyorSettings
 from ..db import Connection, DatabaseLoop
 from ..log import event, get_logger
-from ..models import Job
+from ..models import Job, Worker
 from ..notify import notify_now
-from ..outcomes import Answer, Claimed
-from ..retry import exponential_delay
-from ..sql import statement
+from ..outcomes import Answer
 from . import decide
 from .appetite import Appetite
 from .board import Board
@@ -26,23 +23,17 @@ from .executor import Executor
 from .finisher import Finisher, Turn
 from .handler import Finished
 from .inflight import Held, InFlight
+from .outbox import Outbox
 from .plan import QueuePlan
+from .quarantine import Quarantine
+from .report import report
 
 logger = get_logger("worker.pump")
 
-Token = tuple[int, int]
-
 # How long a flush waits for neighbours that are about to finish.
 GATHER_SECONDS: Final = 0.001
-# At most so many outcomes go into one flush.
-BATCH: Final = 500
 # No queue has this name.
 ANY_QUEUE: Final = ""
-
-_COUNTED = {
-    "succeed": "succeeded", "retry": "retried", "snooze": "snoozed", "fail": "failed", "cancel": "cancelled",
-    "release": "released",
-}  # fmt: skip
 
 
 class FailoverDetected(Exception):
@@ -83,12 +74,9 @@ class Pump(DatabaseLoop):
         self._appetite = Appetite(poll=poll, window=settings.notify_window_seconds, now=time.monotonic())
         # Everything that may end the pump's wait comes through here; None is a bare wake-up.
         self._inbox: queue.SimpleQueue[Finished | str | None] = queue.SimpleQueue()
-        self._pending: dict[Token, Finished] = {}
-        # Row locked by somebody else: (tries, not before).
-        self._busy: dict[Token, tuple[int, float]] = {}
-        # Jobs that were lost before: each runs without neighbours (rule 5).
-        self._suspects: deque[Held] = deque()
-        self._alone: Held | None = None
+        self._outbox = Outbox()
+        self._quarantine = Quarantine()
+        self._found_nothing = False
         self._claiming = threading.Event()
         self._claiming.set()
         self._timeline: str | None = None
@@ -142,7 +130,7 @@ class Pump(DatabaseLoop):
 
     def finished(self) -> bool:
         """Say whether all outcomes are written and no more are wanted."""
-        return self.stopping.is_set() and not self._pending and self._inbox.empty()
+        return self.stopping.is_set() and not len(self._outbox) and self._inbox.empty()
 
     def work(self, connection: Connection) -> None:
         """Turn after turn, until stopped and all outcomes are written."""
@@ -158,7 +146,7 @@ class Pump(DatabaseLoop):
     def _turn(self, connection: Connection) -> None:
         self._board.count("pulse")
         now = time.monotonic()
-        batch = self._due(now)
+        batch = self._outbox.due(now)
         limit = self._limit(now, len(batch))
         if not batch and not limit:
             self._settle_idle()
@@ -173,14 +161,13 @@ class Pump(DatabaseLoop):
         # First what ended: it makes room for what was claimed.
         for finished in batch:
             self._settle(finished, turn.answers.get(finished.outcome.token, Answer.BUSY))
-        if limit and not queues:
-            self._appetite.looked(time.monotonic(), asked=limit, got=0)
-        self._take(turn)
+        self._take(turn, limit)
         if turn.ready:
             notify_now(turn.ready, alias=self._alias, on=connection)
         if limit and not turn.claimed:
             self._plan.discover(connection)
-        self._run_suspects()
+        if (suspect := self._quarantine.next(len(self._inflight))) is not None:
+            self.executor.submit(suspect)
         self._settle_idle()
 
     # -- waiting --------------------------------------------------------------------------------------------
@@ -192,7 +179,7 @@ class Pump(DatabaseLoop):
         while self._pick(0.0):
             pass
         until = time.monotonic() + GATHER_SECONDS
-        while self._has_running() and self._pending and (left := until - time.monotonic()) > 0:
+        while self._has_running() and len(self._outbox) and (left := until - time.monotonic()) > 0:
             if not self._pick(left):
                 return
 
@@ -203,10 +190,9 @@ class Pump(DatabaseLoop):
         except queue.Empty:
             return False
         if isinstance(message, Finished):
-            # One that was given back meanwhile, or answered, has no say any more.
-            token = message.held.token
-            if self._inflight.get(token) is message.held and token not in self._pending:
-                self._pending[token] = message
+            # A run that was answered for already, as when it was given back, has no say any more.
+            if self._inflight.get(message.held.token) is message.held:
+                self._outbox.add(message)
         elif message is not None and (message == ANY_QUEUE or self._plan.wants(message)):
             self._appetite.woken(time.monotonic())
         return True
@@ -217,52 +203,36 @@ class Pump(DatabaseLoop):
         waits = [1.0]
         if self._may_claim() and self._room(0) > 0:
             waits.append(self._appetite.seconds(now))
-        waits += [max(0.0, not_before - now) for _, not_before in self._busy.values()]
-        if len(self._pending) > len(self._busy):
-            waits.append(0.0)
+        if (due := self._outbox.seconds(now)) is not None:
+            waits.append(due)
         return min(waits)
 
     def _has_running(self) -> bool:
-        return len(self._inflight) - len(self._suspects) > len(self._pending)
+        return len(self._inflight) - len(self._quarantine) > len(self._outbox)
 
     # -- outcomes -------------------------------------------------------------------------------------------
 
-    def _due(self, now: float) -> list[Finished]:
-        """Return the outcomes to write now, in id order."""
-        due = [f for t, f in self._pending.items() if t not in self._busy or self._busy[t][1] <= now]
-        return sorted(due[:BATCH], key=lambda finished: finished.outcome.id)
-
     def _settle(self, finished: Finished, answer: Answer) -> None:
         """Act on the database's answer to one outcome."""
-        token = finished.outcome.token
         if answer is Answer.BUSY:
-            tries = self._busy.get(token, (0, 0.0))[0] + 1
-            self._busy[token] = (tries, time.monotonic() + exponential_delay(tries, base=0.002, cap=0.2))
+            self._outbox.busy(finished, time.monotonic())
             return
-        self._busy.pop(token, None)
-        del self._pending[token]
+        self._outbox.answered(finished)
         self._forget(finished.held)
-        if answer is Answer.LOST:
-            self._board.count("refused")
-            self._log(logging.WARNING, "outcome.refused", finished)
-            return
-        self._board.count(_COUNTED[finished.outcome.verb])
-        self._log_outcome(finished)
-        self.executor.announce(finished)
+        report(finished, answer, self._board)
+        if answer is not Answer.LOST:
+            self.executor.announce(finished)
 
     def _forget(self, held: Held) -> None:
         self._inflight.drop(held.token)
+        self._quarantine.forget(held)
         if held.place is not None:
             self._board.clear(held.place)
-        if self._alone is held:
-            self._alone = None
-        if held in self._suspects:
-            self._suspects.remove(held)
 
     # -- claims ---------------------------------------------------------------------------------------------
 
     def _may_claim(self) -> bool:
-        return self._claiming.is_set() and not self._suspects and self._alone is None and self._left != 0
+        return self._claiming.is_set() and not self._quarantine.bars_claims and self._left != 0
 
     def _room(self, finishing: int) -> int:
         room = self._slots - len(self._inflight) + finishing
@@ -274,28 +244,19 @@ class Pump(DatabaseLoop):
             return 0
         return max(0, self._room(finishing))
 
-    def _take(self, turn: Turn) -> None:
+    def _take(self, turn: Turn, limit: int) -> None:
         """Hold what was claimed and run it; jobs that were lost before wait until they can run alone."""
-        if not turn.asked:
+        # A worker that takes every queue may know of none yet: that is a look too.
+        if not limit or not (turn.asked or self._plan.is_empty):
             return
-        self._appetite.looked(time.monotonic(), asked=turn.asked, got=len(turn.claimed))
+        self._appetite.looked(time.monotonic(), asked=limit, got=len(turn.claimed))
         self._found_nothing = not turn.claimed
         if self._left is not None:
             self._left -= len(turn.claimed)
         self._board.count("claimed", len(turn.claimed))
         for held in self._inflight.add(turn.claimed, turn.sent_at):
-            if held.claimed.lost_count:
-                self._suspects.append(held)
-            else:
+            if not self._quarantine.admits(held):
                 self.executor.submit(held)
-
-    def _run_suspects(self) -> None:
-        """Run the next job that was lost before, once nothing else runs."""
-        if self._suspects and len(self._inflight) == len(self._suspects):
-            self._alone = self._suspects.popleft()
-            self.executor.submit(self._alone)
-
-    _found_nothing = False
 
     def _settle_idle(self) -> None:
         """Tell the child when there is no reason to go on: queues drained, or its number of jobs has run."""
@@ -305,29 +266,9 @@ class Pump(DatabaseLoop):
             self._claiming.clear()
             self._on_idle()
 
-    # -- what it says ---------------------------------------------------------------------------------------
-
-    def _log_outcome(self, finished: Finished) -> None:
-        verb = finished.outcome.verb
-        level = {"succeed": logging.DEBUG, "fail": logging.ERROR}.get(verb, logging.WARNING)
-        self._log(level, f"job.{_COUNTED[verb]}", finished)
-
-    def _log(self, level: int, name: str, finished: Finished) -> None:
-        if not logger.isEnabledFor(level):
-            return
-        claimed: Claimed = finished.held.claimed
-        error = getattr(finished.outcome, "error", None)
-        event(
-            logger, level, name,
-            job=claimed.id, version=claimed.version, task=claimed.task, queue=claimed.queue,
-            attempt=claimed.attempt, verb=finished.outcome.verb.value,
-            **({"error": f"{error.error_class}: {error.message}"[:500]} if error else {}),
-        )  # fmt: skip
-
     def _check_timeline(self, connection: Connection) -> None:
         """Raise FailoverDetected if the server's history is another than at the first connection."""
-        row = connection.execute(statement("server_timeline")).fetchone()
-        timeline = row[0] if row else None
+        timeline = Worker.objects.db_manager(self._alias).server_timeline(on=connection)
         if self._timeline not in (None, timeline):
             raise FailoverDetected(f"timeline {self._timeline} became {timeline}")
         self._timeline = timeline

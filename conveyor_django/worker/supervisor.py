@@ -168,19 +168,13 @@ class Supervisor:
 
     def _died(self, child: ChildProcess, code: int) -> None:
         """Rescue what a child held that ended without giving it back."""
-        reason = (
-            f"its worker was killed by {_signal_name(-code)}"
-            if code < 0
-            else f"its worker exited with {code}"
-        )
+        reason = f"its worker was killed by {_signal_name(-code)}" if code < 0 else f"its worker exited with {code}"
         event(
             logger, logging.ERROR, "child.died",
             pid=child.pid, incarnation=child.config.incarnation, exit=code, started=len(child.board.started()),
             signal=_signal_name(-code) if code < 0 else None,
         )  # fmt: skip
-        self._takeovers.add(
-            Dead(incarnation=child.config.incarnation, started=child.board.started(), reason=reason)
-        )
+        self._takeovers.add(Dead(incarnation=child.config.incarnation, started=child.board.started(), reason=reason))
 
     def _plan_respawn(self, child: ChildProcess, code: int) -> None:
         young = time.monotonic() - child.started_at < YOUNG_SECONDS and code not in (Exit.DONE, Exit.RECYCLE)
@@ -201,9 +195,7 @@ class Supervisor:
         overdue = time.monotonic() > self._stop_by
         for child in self._children:
             if overdue or child.is_stuck(limit):
-                event(
-                    logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation
-                )
+                event(logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation)
                 child.process.kill()
         if self._files is not None and not self._stopping and (changed := self._files.changed()):
             event(logger, logging.INFO, "code.changed", file=changed)

@@ -67,9 +67,7 @@ class Wakeup(DatabaseLoop):
                     self._on_queue(notification.payload)
             now = time.monotonic()
             if asked_at > heard_at and now - asked_at > DEAF_SECONDS:
-                event(
-                    logger, logging.WARNING, "listener.deaf", reason="its own notification did not come back"
-                )
+                event(logger, logging.WARNING, "listener.deaf", reason="its own notification did not come back")
                 raise ListenerDeaf("the listener did not hear its own notification")
             if asked_at <= heard_at and now - asked_at > PROBE_SECONDS:
                 asked_at = now

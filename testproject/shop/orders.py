@@ -51,9 +51,7 @@ def _order(path: Path, line: int, row: dict[str, str]) -> Order:
 def make_orders() -> Iterator[Order]:
     """Yield the orders of the file that ships: every customer, prices from 1.99 to 249.98."""
     for n in range(1, COUNT + 1):
-        yield Order(
-            f"order-{n:04}", CUSTOMERS[n * 17 % len(CUSTOMERS)], 199 + (n * n * 37 + n * 7919) % 24_800
-        )
+        yield Order(f"order-{n:04}", CUSTOMERS[n * 17 % len(CUSTOMERS)], 199 + (n * n * 37 + n * 7919) % 24_800)
 
 
 def write_orders(orders: Iterable[Order], file: TextIO) -> None:

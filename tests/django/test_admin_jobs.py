@@ -185,9 +185,7 @@ class TestSearch:
 class TestPage:
     def test_it_shows_arguments_runs_and_effects(self, admin_client):
         job = JobFactory(succeeded=True, payload=None, ledger=None, attempt=2, lease_version=2)
-        PayloadFactory(
-            job=job, args=[1, {"nested": [True, None]}], kwargs={"name": "Zoë"}, traceparent="00-ab"
-        )
+        PayloadFactory(job=job, args=[1, {"nested": [True, None]}], kwargs={"name": "Zoë"}, traceparent="00-ab")
         AttemptFactory(job=job, error_class="app.Boom", message="it broke", traceback="line 1\n  line 2")
         LedgerFactory(job=job, result={"paid": True})
         text = admin_client.get(page_of(job)).content.decode()
@@ -221,9 +219,7 @@ class TestPage:
         job = JobFactory(
             failed=True, payload=None, task=HOSTILE, queue=HOSTILE, idempotency_key=HOSTILE, lease_version=1
         )
-        PayloadFactory(
-            job=job, args=[HOSTILE], kwargs={HOSTILE: HOSTILE}, traceparent=HOSTILE, tracestate=HOSTILE
-        )
+        PayloadFactory(job=job, args=[HOSTILE], kwargs={HOSTILE: HOSTILE}, traceparent=HOSTILE, tracestate=HOSTILE)
         AttemptFactory(job=job, error_class=HOSTILE, message=HOSTILE, traceback=HOSTILE)
         LedgerFactory(job=job, step=HOSTILE, result=HOSTILE)
         for url, query in ((page_of(job), {}), (LIST, {}), (LIST, {"queue": HOSTILE, "q": HOSTILE})):
@@ -297,9 +293,7 @@ class TestPaginator:
     def estimate(self):
         def set_estimate(rows: int) -> None:
             with connection.cursor() as cursor:
-                cursor.execute(
-                    "UPDATE pg_class SET reltuples = %s WHERE oid = 'conveyor_job'::regclass", (rows,)
-                )
+                cursor.execute("UPDATE pg_class SET reltuples = %s WHERE oid = 'conveyor_job'::regclass", (rows,))
 
         return set_estimate
 

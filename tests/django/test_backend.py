@@ -244,9 +244,7 @@ def test_a_receivers_error_is_logged_and_the_job_stays(caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("heard", [RuntimeError("the object's")], indirect=True)
-def test_the_error_of_a_receiver_without_a_name_is_logged_too(
-    heard: Heard, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_error_of_a_receiver_without_a_name_is_logged_too(heard: Heard, caplog: pytest.LogCaptureFixture) -> None:
     result = plain_add.enqueue(1)
     assert result.id == f"default:{only_job().pk}"
     assert heard.results == [result]

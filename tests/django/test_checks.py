@@ -25,9 +25,7 @@ def sound(settings: Settings) -> None:
 
 
 def found() -> dict[str, checks.CheckMessage]:
-    return {
-        str(message.id): message for message in checks.run_checks() if str(message.id).startswith("conveyor.")
-    }
+    return {str(message.id): message for message in checks.run_checks() if str(message.id).startswith("conveyor.")}
 
 
 def only(expected: str) -> checks.CheckMessage:

@@ -67,9 +67,7 @@ def test_it_fits_where_other_systems_take_a_key() -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
 def test_it_is_fixed_whatever_the_projects_zone(settings: Settings, zone: str) -> None:
     # Half past two in Berlin comes twice in that night.
-    tokens = [
-        context(job(created_at=CREATED + dt.timedelta(hours=hours))).idempotency_token for hours in (0, 1)
-    ]
+    tokens = [context(job(created_at=CREATED + dt.timedelta(hours=hours))).idempotency_token for hours in (0, 1)]
     settings.USE_TZ = False
     settings.TIME_ZONE = zone
     for hours, token in enumerate(tokens):

@@ -106,9 +106,7 @@ def test_a_failure_shows_its_error() -> None:
     job = JobFactory(failed=True, task=PATH)
     row(job, 1, "fail", finished_at=job.finished_at)
     result = result_of(job)
-    assert [(error.exception_class, error.traceback) for error in result.errors] == [
-        (ValueError, "Traceback …")
-    ]
+    assert [(error.exception_class, error.traceback) for error in result.errors] == [(ValueError, "Traceback …")]
     with pytest.raises(ValueError, match="Task failed"):
         _ = result.return_value
 
@@ -143,9 +141,7 @@ def test_a_job_cancelled_while_it_ran_shows_how_the_run_ended() -> None:
 
 def test_the_task_is_as_it_was_enqueued() -> None:
     later = in_seconds(3600)
-    changed = with_options.using(
-        priority=5, queue_name="orders", run_after=later, idempotency_key="k", max_attempts=9
-    )
+    changed = with_options.using(priority=5, queue_name="orders", run_after=later, idempotency_key="k", max_attempts=9)
     result = changed.enqueue(1)
     assert result_of(Job.objects.get()).task == changed
     assert result.task == changed
@@ -185,9 +181,7 @@ def test_a_job_whose_payload_is_gone_is_still_readable() -> None:
 
 
 @pytest.mark.parametrize(("trait", "queries"), [("scheduled", 2), ("succeeded", 3)])
-def test_it_takes_few_queries(
-    trait: str, queries: int, django_assert_num_queries: DjangoAssertNumQueries
-) -> None:
+def test_it_takes_few_queries(trait: str, queries: int, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     job = JobFactory(**{trait: True}, task=PATH)
     row(job, 1, "retry")
     with django_assert_num_queries(queries):
@@ -233,9 +227,7 @@ def test_a_first_run_asks_the_database_nothing(django_assert_num_queries: Django
     )  # fmt: skip
     assert (result.enqueued_at, result.errors, result.args) == (job.created_at, [], [1])
     stored = result_of(job)
-    differing = {
-        f.name for f in dataclasses.fields(result) if getattr(result, f.name) != getattr(stored, f.name)
-    }
+    differing = {f.name for f in dataclasses.fields(result) if getattr(result, f.name) != getattr(stored, f.name)}
     # The task is the declared one there; instants of this run are by this process's clock.
     assert differing <= {"task", "started_at", "last_attempted_at"}
 
@@ -276,9 +268,7 @@ def test_a_finished_result_of_an_error(outcome: Any, status: TaskResultStatus, f
     before = running(JobFactory(task=PATH), 1)
     result = finished_result(before, outcome(id=1, version=1, error=ERROR))
     assert (result.status, result.finished_at is not None) == (status, finished)
-    assert [(error.exception_class, error.traceback) for error in result.errors] == [
-        (ValueError, ERROR.traceback)
-    ]
+    assert [(error.exception_class, error.traceback) for error in result.errors] == [(ValueError, ERROR.traceback)]
     assert before.errors == []
 
 

@@ -48,9 +48,7 @@ def all_end() -> Callable[..., list[Any]]:
 
     def wait(patience: float = PATIENCE) -> list[Job]:
         terminal = [state.value for state in TERMINAL]
-        left = Job.objects.exclude(state__in=terminal).values(
-            "id", "task", "state", "attempt", "lost_count", "run_at"
-        )
+        left = Job.objects.exclude(state__in=terminal).values("id", "task", "state", "attempt", "lost_count", "run_at")
         try:
             wait_until(lambda: not left.all().exists(), "every job has ended", patience=patience)
         except AssertionError as error:

@@ -107,9 +107,7 @@ def assert_all_once(server: Server, names: list[str]) -> None:
 def test_postgresql_stops_and_starts_under_a_worker(mode: str, fresh: Server, desk: Desk) -> None:
     names = [f"job{i:02}" for i in range(24)]
     fresh.enqueue("late_effect", *((desk.folder, name) for name in names))
-    with running(
-        "conveyor_worker", "--processes", "2", "--concurrency", "4", lease=5.0, **fresh.environment
-    ) as worker:
+    with running("conveyor_worker", "--processes", "2", "--concurrency", "4", lease=5.0, **fresh.environment) as worker:
         desk.wait_started(8)
         fresh.stop(mode)
         worker.wait_for("database.unavailable", loop="pump")

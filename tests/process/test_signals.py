@@ -47,9 +47,7 @@ def test_what_outlives_the_grace_is_given_back_free(desk, all_end):
     with running("conveyor_worker", grace=0.2) as worker:
         desk.wait_started(2)
         assert worker.stop() == 0
-    assert set(Job.objects.values_list("state", "attempt", "lost_count", "release_count")) == {
-        ("ready", 0, 0, 1)
-    }
+    assert set(Job.objects.values_list("state", "attempt", "lost_count", "release_count")) == {("ready", 0, 0, 1)}
     assert set(Attempt.objects.values_list("verb", flat=True)) == {"release"}
     desk.go()
     with running("conveyor_worker", "--drain") as worker:

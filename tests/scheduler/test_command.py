@@ -65,9 +65,7 @@ def test_missing_tables_are_a_clear_error(run_scheduler):
     options = connections["default"].settings_dict["OPTIONS"]
     process = run_scheduler(OPTIONS=options | {"options": "-c search_path=nowhere"})
     assert process.exit_code() == 1
-    assert (
-        "CommandError: Database 'default' has no Conveyor tables (relation \"conveyor_job\"" in process.log()
-    )
+    assert "CommandError: Database 'default' has no Conveyor tables (relation \"conveyor_job\"" in process.log()
     assert "Run `manage.py migrate --database default`" in process.log()
     assert "Traceback" not in process.log()
 

@@ -113,9 +113,7 @@ def test_a_silent_worker_is_dead_at_the_first_look(silent, connection, listener,
     assert caplog.records[1].conveyor["worker"] == silent.incarnation
 
 
-def test_its_sessions_end_and_it_is_taken_over_again_until_none_is_left(
-    silent, connect, connection, watcher, listener
-):
+def test_its_sessions_end_and_it_is_taken_over_again_until_none_is_left(silent, connect, connection, watcher, listener):
     duty = DeadWorkers(alias="default", settings=ConveyorSettings())
     session = connect(application_name(silent.incarnation, "claim"))
     in_flight, late = JobFactory(), JobFactory(queue="late")

@@ -31,9 +31,7 @@ def wait_until_ready(job: Job) -> None:
 
 
 def session_of_loop(watcher) -> int | None:
-    return scalar(
-        watcher, "SELECT max(pid) FROM pg_stat_activity WHERE application_name = %s", (scheduler_name(),)
-    )
+    return scalar(watcher, "SELECT max(pid) FROM pg_stat_activity WHERE application_name = %s", (scheduler_name(),))
 
 
 class DivideByZero(Duty):
@@ -102,9 +100,7 @@ class TestDuties:
         assert (record.levelno, record.conveyor["duty"]) == (logging.ERROR, "divide")
         assert isinstance(record.exc_info[1], psycopg.errors.DivisionByZero)
 
-    def test_an_error_that_passes_reconnects_after_the_others_had_their_turn(
-        self, start_loop, monkeypatch, caplog
-    ):
+    def test_an_error_that_passes_reconnects_after_the_others_had_their_turn(self, start_loop, monkeypatch, caplog):
         monkeypatch.setattr(loop_module, "DUTIES", (Deadlock, Promote))
         job = due_job()
         loop = start_loop()

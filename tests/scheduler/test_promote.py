@@ -77,9 +77,7 @@ def test_without_a_scheduled_job_the_next_look_is_as_usual(duty, connection):
 
 
 @pytest.mark.parametrize(("overdue", "wait"), [(0.5, 0.0), (5.0, None)])
-def test_a_job_that_somebody_holds_is_passed_by_and_soon_not_hurried_for(
-    duty, connection, plain, overdue, wait
-):
+def test_a_job_that_somebody_holds_is_passed_by_and_soon_not_hurried_for(duty, connection, plain, overdue, wait):
     held = JobFactory(scheduled=True, run_at=after(-overdue))
     free = JobFactory(scheduled=True, run_at=NOW)
     with plain.transaction():

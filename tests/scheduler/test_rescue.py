@@ -23,9 +23,7 @@ def duty():
 
 def lines(caplog) -> list[tuple[str, int, int]]:
     """Return (event, job, level) of the lines about jobs."""
-    return [
-        (r.conveyor["event"], r.conveyor["job"], r.levelno) for r in caplog.records if "job" in r.conveyor
-    ]
+    return [(r.conveyor["event"], r.conveyor["job"], r.levelno) for r in caplog.records if "job" in r.conveyor]
 
 
 def test_a_lapsed_job_is_ready_again_and_its_queue_woken(duty, connection, listener, caplog):

@@ -50,9 +50,7 @@ def child(victim: Victim) -> Child:
 
 def view(*children: Child, running: int = 0, lost: int = 0) -> View:
     first = children[0]
-    return View(
-        jobs=10, ended=5, children=list(children), running={first.owner: running}, lost={first.owner: lost}
-    )
+    return View(jobs=10, ended=5, children=list(children), running={first.owner: running}, lost={first.owner: lost})
 
 
 def wait_for_state(child: Child, states: str) -> None:
@@ -74,9 +72,7 @@ def test_a_child_without_jobs_is_left_alone(child: Child, log: Log, victim: Vict
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
-def test_a_freeze_lasts_until_the_leases_are_taken_over_and_is_over_with_the_refusal(
-    child: Child, log: Log
-) -> None:
+def test_a_freeze_lasts_until_the_leases_are_taken_over_and_is_over_with_the_refusal(child: Child, log: Log) -> None:
     freeze = Freeze(log, screen())
     freeze.step(view(child, running=3))
     wait_for_state(child, "T")

@@ -69,9 +69,7 @@ def test_the_figures_come_from_the_tables() -> None:
         succeeded=True, created_at=after(-9), run_at=due, started_at=after(0.1), finished_at=after(0.5),
         lease_version=3, lost_count=2,
     )  # fmt: skip
-    JobFactory(
-        succeeded=True, created_at=after(0), run_at=after(-9), started_at=after(0.3), finished_at=after(1.1)
-    )
+    JobFactory(succeeded=True, created_at=after(0), run_at=after(-9), started_at=after(0.3), finished_at=after(1.1))
     ada = Account.objects.create(customer="Ada", balance=300)
     Payment.objects.create(order="order-1", account=ada, cents=100)
     Payment.objects.create(order="order-1", account=ada, cents=100)

@@ -58,9 +58,7 @@ def test_it_begins_afresh_though_the_ledger_is_append_only() -> None:
 def test_it_empties_no_database_with_other_jobs_in_it() -> None:
     JobFactory(task="billing.tasks.charge")
     JobFactory(task=TASK)
-    with pytest.raises(
-        CommandError, match=r"holds 1 jobs that are not the demo's.*Point DATABASE_URL at another"
-    ):
+    with pytest.raises(CommandError, match=r"holds 1 jobs that are not the demo's.*Point DATABASE_URL at another"):
         store.empty_tables()
     assert Job.objects.count() == 2
 

@@ -46,11 +46,7 @@ class Process:
 
     def log(self, name: str, **fields: Any) -> list[dict[str, Any]]:
         """Return the lines of that event with those fields so far."""
-        return [
-            e
-            for e in list(self.events)
-            if e["event"] == name and all(e.get(k) == v for k, v in fields.items())
-        ]
+        return [e for e in list(self.events) if e["event"] == name and all(e.get(k) == v for k, v in fields.items())]
 
     def wait_for(self, name: str, count: int = 1, **fields: Any) -> dict[str, Any]:
         """Wait for the event, `count` times; return the last of them."""

@@ -38,9 +38,7 @@ class Server:
     def python(self, *arguments: str) -> str:
         """Run Python with this server as the project's database; return what it printed."""
         environment = os.environ | self.environment | {"DJANGO_SETTINGS_MODULE": "testproject.settings"}
-        done = subprocess.run(
-            [sys.executable, *arguments], env=environment, check=True, capture_output=True, text=True
-        )
+        done = subprocess.run([sys.executable, *arguments], env=environment, check=True, capture_output=True, text=True)
         return done.stdout
 
     def enqueue(self, task: str, *calls: tuple[Any, ...]) -> None:

@@ -27,10 +27,7 @@ def install_transition_guard(connection: BaseDatabaseWrapper) -> None:
     """Install the trigger in the test database."""
     # A state may stay as it is: renewals and cancel requests write other columns.
     legal = [
-        f"{before}>{after}"
-        for before in JobState
-        for after in JobState
-        if before == after or is_legal(before, after)
+        f"{before}>{after}" for before in JobState for after in JobState if before == after or is_legal(before, after)
     ]
     with connection.cursor() as cursor:
         cursor.execute(GUARD.format(legal=",".join(legal)))

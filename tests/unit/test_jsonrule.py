@@ -111,9 +111,7 @@ def test_an_error_of_a_long_value_is_short() -> None:
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize(
-    ("text", "storable"), [("", True), ("é😀", True), ("\x00", False), ("\udfff", False)]
-)
+@pytest.mark.parametrize(("text", "storable"), [("", True), ("é😀", True), ("\x00", False), ("\udfff", False)])
 def test_storable_text(text: str, storable: bool) -> None:
     assert jsonrule.is_storable(text) is storable
 

@@ -27,18 +27,12 @@ def test_the_words_are_pure(module: str) -> None:
         f"import sys, conveyor_django.{module}; "
         "print([m for m in sys.modules if m.startswith(('django.db', 'psycopg', 'testproject'))])"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"
 
 
 def test_the_package_is_cheap_to_import() -> None:
     """Names come at first use, so that settings can import it before anything is configured."""
-    code = (
-        "import sys, conveyor_django; print([m for m in sys.modules if m.startswith(('django', 'psycopg'))])"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    code = "import sys, conveyor_django; print([m for m in sys.modules if m.startswith(('django', 'psycopg'))])"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "[]"

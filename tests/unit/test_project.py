@@ -51,9 +51,7 @@ def test_every_dependency_is_pinned() -> None:
             assert [specifier.operator for specifier in requirement.specifier] == ["=="], requirement
 
 
-@pytest.mark.parametrize(
-    ("python", "django"), [("3.11", "5.2"), ("3.12", "6.0"), ("3.13", "6.1"), ("3.14", "6.1")]
-)
+@pytest.mark.parametrize(("python", "django"), [("3.11", "5.2"), ("3.12", "6.0"), ("3.13", "6.1"), ("3.14", "6.1")])
 def test_each_python_has_its_django(python: str, django: str) -> None:
     chosen = [
         str(requirement.specifier)

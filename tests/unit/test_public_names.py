@@ -32,9 +32,7 @@ def test_the_version_is_the_projects() -> None:
 
 
 def test_the_import_needs_no_settings_and_loads_no_models() -> None:
-    code = (
-        "import sys, conveyor_django; print([m for m in sys.modules if m.startswith(('django', 'psycopg'))])"
-    )
+    code = "import sys, conveyor_django; print([m for m in sys.modules if m.startswith(('django', 'psycopg'))])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
 

@@ -46,9 +46,7 @@ def test_without_options_the_settings_decide() -> None:
 
 
 def test_every_option_arrives() -> None:
-    made = task(queue_name="orders", priority=3, max_attempts=4, backoff=backoff, timeout=2.5, atomic=True)(
-        handler
-    )
+    made = task(queue_name="orders", priority=3, max_attempts=4, backoff=backoff, timeout=2.5, atomic=True)(handler)
     assert (made.queue_name, made.priority) == ("orders", 3)
     assert options_of(made) == TaskOptions(max_attempts=4, backoff=backoff, timeout=2.5, atomic=True)
 
@@ -90,9 +88,7 @@ def test_a_foreign_backend_gets_what_its_task_class_has(settings: Settings) -> N
         ("run_after", ".using(run_after=...)"),
     ],
 )
-def test_an_unknown_option_is_refused_for_every_backend(
-    settings: Settings, backend: str, name: str, says: str
-) -> None:
+def test_an_unknown_option_is_refused_for_every_backend(settings: Settings, backend: str, name: str, says: str) -> None:
     settings.TASKS = FOREIGN
     options: dict[str, Any] = {"backend": backend, name: None}
     with pytest.raises(TypeError) as caught:
@@ -164,9 +160,7 @@ def test_run_after_must_be_aware() -> None:
 
 def test_using_changes_what_it_is_given_and_keeps_the_rest() -> None:
     later = dt.datetime(2030, 1, 2, tzinfo=dt.UTC)
-    changed = with_options.using(
-        priority=5, queue_name="orders", run_after=later, idempotency_key="k", max_attempts=9
-    )
+    changed = with_options.using(priority=5, queue_name="orders", run_after=later, idempotency_key="k", max_attempts=9)
     assert (changed.priority, changed.queue_name, changed.run_after) == (5, "orders", later)
     assert (changed.idempotency_key, changed.max_attempts) == ("k", 9)
     assert (changed.timeout, changed.atomic, changed.backoff) == (1.5, True, with_options.backoff)
@@ -185,9 +179,7 @@ def test_nobody_can_change_a_task() -> None:
     assert copy.deepcopy(with_options) is with_options
 
 
-@pytest.mark.parametrize(
-    "changed", [with_options, with_options.using(priority=5, idempotency_key="k"), plain_add]
-)
+@pytest.mark.parametrize("changed", [with_options, with_options.using(priority=5, idempotency_key="k"), plain_add])
 def test_a_task_can_be_pickled(changed: ConveyorTask[..., Any]) -> None:
     assert pickle.loads(pickle.dumps(changed)) == changed  # noqa: S301
 

@@ -28,9 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def test_it_has_every_file_of_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     package = ROOT / "conveyor_django"
     expected = {
-        str(path.relative_to(ROOT))
-        for path in package.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        str(path.relative_to(ROOT)) for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts
     }
     shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert shipped == expected

@@ -76,9 +76,7 @@ def test_what_an_atomic_handler_committed_is_not_written_again(finisher, connect
     ready_jobs(1)
     connection = connect()
     [claimed] = claim(finisher, connection, 1)
-    turn = finisher.turn(
-        connection, [(claimed, Committed(id=claimed.id, version=claimed.version))], queues={}, limit=0
-    )
+    turn = finisher.turn(connection, [(claimed, Committed(id=claimed.id, version=claimed.version))], queues={}, limit=0)
     assert turn.answers == {claimed.token: Answer.WON}
     assert not Ledger.objects.exists()
 

@@ -136,9 +136,7 @@ def test_a_stale_outcome_is_refused_and_counted(bench, connect):
     ready_jobs(1)
     bench.pump.start()
     [held] = bench.wait_held(1)
-    Job.objects.rescue_owner(
-        owner=bench.owner, max_lost=3, max_releases=100, reason="a test says so", on=connect()
-    )
+    Job.objects.rescue_owner(owner=bench.owner, max_lost=3, max_releases=100, reason="a test says so", on=connect())
     bench.pump.quit_claiming()
     bench.succeed(held)
     wait_until(lambda: bench.board.counters()["refused"] == 1, "the outcome is refused")

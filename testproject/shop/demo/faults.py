@@ -79,9 +79,7 @@ class Freeze(Fault):
             )
             self.stage = Stage.THAWED
         elif self.stage is Stage.THAWED and self._worker.events("outcome.refused", process=child.pid):
-            self._screen.say(
-                f"           child {child.pid} is back, and was refused what others had done meanwhile"
-            )
+            self._screen.say(f"           child {child.pid} is back, and was refused what others had done meanwhile")
             self.stage = Stage.OVER
 
     def _look_what_was_hit(self, view: View, child: Child) -> None:
@@ -121,9 +119,7 @@ class Kill(Fault):
         if view.running_of(child):
             return
         if lost := view.lost_of(child):
-            self._screen.say(
-                f"           child {child.pid} is replaced; the {lost} leases it lost are taken over"
-            )
+            self._screen.say(f"           child {child.pid} is replaced; the {lost} leases it lost are taken over")
             self.stage = Stage.OVER
         elif self._worker.events("child.died", pid=child.pid):
             # It had finished everything the moment before.

@@ -91,9 +91,7 @@ def _work(screen: Screen, options: Options, orders: list[Order]) -> Shown:
             lambda: len(store.look(worker.pid).children) == PROCESSES,
             "the worker to start", [scheduler, worker], timeout=options.timeout,
         )  # fmt: skip
-        screen.say(
-            f"Scheduler and worker run: {PROCESSES} processes × {CONCURRENCY}, lease {options.lease:g} s."
-        )
+        screen.say(f"Scheduler and worker run: {PROCESSES} processes × {CONCURRENCY}, lease {options.lease:g} s.")
         again = _enqueue_twice(screen, options, orders)
         freeze, kill = Freeze(worker.log, screen), Kill(worker.log, screen)
         stack.callback(freeze.thaw)

@@ -106,6 +106,4 @@ class Program:
             raise self._failure(code)
 
     def _failure(self, code: int) -> ProgramFailed:
-        return ProgramFailed(
-            "\n".join([f"{self.name} ended with {code}; see {self.log}:", *self.log.tail(15)])
-        )
+        return ProgramFailed("\n".join([f"{self.name} ended with {code}; see {self.log}:", *self.log.tail(15)]))

@@ -20,9 +20,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Define the options."""
-        parser.add_argument(
-            "--lease", type=float, default=2.0, help="Seconds of a lease (default %(default)s)."
-        )
+        parser.add_argument("--lease", type=float, default=2.0, help="Seconds of a lease (default %(default)s).")
         parser.add_argument(
             "--seconds", type=float, default=5.0, help="Over which the orders fall due (default %(default)s)."
         )
