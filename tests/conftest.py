@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "connect"}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that reach the database by connections of their own.
+
+    pytest-django makes a test database only for marked tests: alone, the others would run on the project's own.
+    """
+    for item in items:
+        if "django_db_setup" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("django_db"):
+            item.add_marker(pytest.mark.django_db)
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
     """Hold every statement of the suite against the one table of legal transitions."""

@@ -78,7 +78,7 @@ def test_queues_that_are_not_named_are_left_alone(desk, all_end):
 def test_an_unknown_task_waits_and_says_so():
     jobs.quick.enqueue("/nowhere", "x")
     Job.objects.update(task="tests.support.jobs.not_deployed_yet")
-    with running("conveyor_worker") as worker:
+    with running("conveyor_worker", "--no-scheduler") as worker:
         line = worker.wait_for("job.released")
         assert "not_deployed_yet" in line["error"]
     job = Job.objects.get()

@@ -38,7 +38,7 @@ SELECT id, '', 1, gen_random_uuid(), now() FROM conveyor_job WHERE state = 'succ
 # Jobs that run were ready before: this leaves the dead index entries that real ones leave.
 _RUN = """
 UPDATE conveyor_job
-SET state = 'running', attempt = 1, lease_version = 1, claimed_at = now(),
+SET state = 'running', attempt = 1, lease_version = 1, started_at = now(), claimed_at = now(),
     lease_expires_at = now() + make_interval(secs => 300),
     lease_owner = CASE WHEN picked.n <= %(mine)s THEN %(owner)s
                        ELSE ('22222222-2222-2222-2222-22222222222' || picked.n %% 5)::uuid END
