@@ -68,6 +68,8 @@ def _succeed(held: Held, outcome: Committed, owner: uuid.UUID, alias: str) -> No
     while True:
         answer = jobs.succeed_jobs([outcome], owner=owner)[outcome.token]
         if answer is Answer.WON:
+            # From here on the job's row says "not yours" because it is done: no heartbeat may read that as a loss.
+            held.over = True
             return
         if answer is not Answer.BUSY or time.monotonic() >= held.deadline:
             raise LeaseLost(*outcome.token)

@@ -26,7 +26,7 @@ class Held:
     place: int | None = None
     # The lease is lost or lapsed: the handler is being stopped.
     lapsed: bool = False
-    # The handler has ended by itself; its outcome is on its way.
+    # The handler has ended by itself; its outcome is on its way, or being committed.
     over: bool = False
     # Set by the executor while the handler can be interrupted.
     interrupt: Callable[[], object] | None = field(default=None, repr=False)

@@ -33,10 +33,11 @@ def report(finished: Finished, answer: Answer, board: Board) -> None:
         return
     counter, level = _ENDS[finished.outcome.verb]
     board.count(counter)
-    _log(level, f"job.{counter}", finished)
+    # Of "won before" only the token is known to be ours: an atomic success may stand where a failure was reported.
+    _log(level, f"job.{counter}", finished, **({} if answer is Answer.WON else {"answer": answer.value}))
 
 
-def _log(level: int, name: str, finished: Finished) -> None:
+def _log(level: int, name: str, finished: Finished, **more: object) -> None:
     if not logger.isEnabledFor(level):
         return
     claimed = finished.held.claimed
@@ -47,4 +48,4 @@ def _log(level: int, name: str, finished: Finished) -> None:
     if (error := getattr(finished.outcome, "error", None)) is not None:
         text = f"{error.error_class}: {error.message}" if error.error_class else error.message
         fields["error"] = text[:_MAX_ERROR]
-    event(logger, level, name, **fields)
+    event(logger, level, name, **fields, **more)

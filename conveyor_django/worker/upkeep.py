@@ -7,6 +7,7 @@ import time
 from typing import Any, Final
 
 from django.db import connections
+from psycopg.pq import TransactionStatus
 
 # A connection that rested this long is asked before it is used again.
 IDLE_CHECK_SECONDS: Final = 5.0
@@ -26,7 +27,7 @@ class ConnectionUpkeep:
     def after(self) -> None:
         """Close what a handler left in an error or in a transaction."""
         for connection in _open_connections():
-            if connection.in_atomic_block or connection.errors_occurred or not connection.get_autocommit():
+            if connection.in_atomic_block or connection.errors_occurred or not _is_idle(connection):
                 _close(connection)
         self._used_at = time.monotonic()
 
@@ -46,6 +47,13 @@ def close_unusable(*, ask_all: bool = True) -> None:
 
 def _open_connections() -> list[Any]:
     return [c for c in connections.all(initialized_only=True) if c.connection is not None]
+
+
+def _is_idle(connection: Any) -> bool:
+    """Say whether nothing is left open: no transaction, and no statement that an interrupt cut short."""
+    info = getattr(connection.connection, "info", None)
+    idle = info is None or info.transaction_status == TransactionStatus.IDLE
+    return idle and bool(connection.get_autocommit())
 
 
 def _has_something_to_say(connection: Any) -> bool:

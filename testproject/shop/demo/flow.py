@@ -66,6 +66,8 @@ def run_demo(screen: Screen, options: Options) -> None:
         shown = _work(screen, options, orders)
     except ProgramFailed as error:
         raise CommandError(str(error)) from error
+    except KeyboardInterrupt:
+        raise CommandError("Interrupted; the scheduler and the worker are ended.", returncode=130) from None
     finally:
         screen.close()
     _tell(screen, options, orders, shown)
@@ -74,23 +76,8 @@ def run_demo(screen: Screen, options: Options) -> None:
 
 def _work(screen: Screen, options: Options, orders: list[Order]) -> Shown:
     """Run scheduler and worker over the orders, with the faults; return what was seen."""
-    options.logs.mkdir(parents=True, exist_ok=True)
-    environ = {"CONVEYOR_LEASE_SECONDS": str(options.lease)}
     with ExitStack() as stack:
-        scheduler = stack.enter_context(
-            Program("conveyor_scheduler", log=options.logs / "scheduler.log", environ=environ)
-        )
-        worker = stack.enter_context(
-            Program(
-                "conveyor_worker", "--queues", "orders", "--processes", str(PROCESSES),
-                "--concurrency", str(CONCURRENCY), "--grace", "5",
-                log=options.logs / "worker.log", environ=environ,
-            )
-        )  # fmt: skip
-        _wait_until(
-            lambda: len(store.look(worker.pid).children) == PROCESSES,
-            "the worker to start", [scheduler, worker], timeout=options.timeout,
-        )  # fmt: skip
+        scheduler, worker = _start(stack, options)
         screen.say(f"Scheduler and worker run: {PROCESSES} processes × {CONCURRENCY}, lease {options.lease:g} s.")
         again = _enqueue_twice(screen, options, orders)
         freeze, kill = Freeze(worker.log, screen), Kill(worker.log, screen)
@@ -105,14 +92,31 @@ def _work(screen: Screen, options: Options, orders: list[Order]) -> Shown:
             return again.done() and view.ended == view.jobs and freeze.is_over and kill.is_over
 
         _wait_until(over, "the orders to be settled", [scheduler, worker], timeout=options.timeout)
+        new_rows = again.result()
+        screen.say(f"All orders were enqueued again meanwhile, with the same keys: {new_rows} new rows.")
         worker.stop()
         scheduler.stop()
         view = store.look(worker.pid)
         refused = sum(totals.get("refused", 0) for totals in worker.log.events("worker.totals"))
-        screen.close()
-        new_rows = again.result()
-        screen.say(f"All orders were enqueued again meanwhile, with the same keys: {new_rows} new rows.")
         return Shown(new_rows, refused, kill.leases_lost(view), freeze.leases_lost(view))
+
+
+def _start(stack: ExitStack, options: Options) -> tuple[Program, Program]:
+    """Start the scheduler and the worker, and wait until every child of the worker is there."""
+    options.logs.mkdir(parents=True, exist_ok=True)
+    environ = {"CONVEYOR_LEASE_SECONDS": str(options.lease)}
+    scheduler = Program("conveyor_scheduler", log=options.logs / "scheduler.log", environ=environ)
+    stack.enter_context(scheduler)
+    worker = Program(
+        "conveyor_worker", "--queues", "orders", "--processes", str(PROCESSES), "--concurrency", str(CONCURRENCY),
+        "--grace", "5", log=options.logs / "worker.log", environ=environ,
+    )  # fmt: skip
+    stack.enter_context(worker)
+    _wait_until(
+        lambda: len(store.look(worker.pid).children) == PROCESSES,
+        "the worker to start", [scheduler, worker], timeout=options.timeout,
+    )  # fmt: skip
+    return scheduler, worker
 
 
 def _enqueue_twice(screen: Screen, options: Options, orders: list[Order]) -> Future[int]:

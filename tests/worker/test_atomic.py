@@ -1,0 +1,120 @@
+"""Atomic runs against a heartbeat that looks in between."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+
+import pytest
+from django.db import connection, connections, transaction
+
+from conveyor_django.errors import LeaseLost, UnstorableResult
+from conveyor_django.models import Job, Ledger
+from conveyor_django.worker.atomic import run_atomically
+from conveyor_django.worker.inflight import InFlight
+from tests.support.factories import ready_jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LEASE = 30.0
+
+
+@pytest.fixture
+def owner() -> uuid.UUID:
+    return uuid.uuid4()
+
+
+@pytest.fixture
+def held(owner):
+    ready_jobs(1)
+    [claimed] = Job.objects.claim_jobs(owner=owner, queues={"default": LEASE}, limit=1)
+    [held] = InFlight().add([claimed], sent_at=float("inf"))
+    return held
+
+
+def rescue(owner) -> None:
+    def work():
+        Job.objects.rescue_owner(owner=owner, max_lost=3, max_releases=9, reason="a test says so")
+        connections["default"].close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_the_writes_the_ledger_row_and_the_transition_are_one_commit(held, owner):
+    seen = []
+
+    def handler():
+        Job.objects.filter(pk=held.claimed.id).update(priority=7)
+        transaction.on_commit(lambda: seen.append(Ledger.objects.count()))
+        return "result"
+
+    outcome, value = run_atomically(held, handler, owner=owner, alias="default")
+    assert (value, outcome.result) == ("result", '"result"')
+    job = Job.objects.get()
+    assert (job.state, job.priority) == ("succeeded", 7)
+    assert seen == [1]
+
+
+def test_it_is_over_before_its_commit_so_that_no_heartbeat_takes_its_end_for_a_loss(held, owner):
+    at_commit = []
+
+    def handler():
+        # The framework's own hook was registered first; this one runs right after the commit.
+        transaction.on_commit(lambda: at_commit.append(held.over))
+
+    run_atomically(held, handler, owner=owner, alias="default")
+    assert at_commit == [True]
+
+
+def test_a_lease_lost_while_it_ran_rolls_everything_back(held, owner):
+    def handler():
+        rescue(owner)
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE test_atomic_effect (x int)")
+
+    with pytest.raises(LeaseLost):
+        run_atomically(held, handler, owner=owner, alias="default")
+    assert "test_atomic_effect" not in connection.introspection.table_names()
+    assert Job.objects.get().state == "ready"
+    assert not Ledger.objects.exists()
+
+
+def test_a_result_that_cannot_be_stored_rolls_back(held, owner):
+    def handler():
+        Job.objects.filter(pk=held.claimed.id).update(priority=7)
+        return object()
+
+    with pytest.raises(UnstorableResult):
+        run_atomically(held, handler, owner=owner, alias="default")
+    assert Job.objects.get().priority == 0
+
+
+def test_a_hook_that_raises_after_the_commit_is_logged_and_no_outcome(held, owner, caplog):
+    def handler():
+        transaction.on_commit(lambda: 1 / 0)
+
+    outcome, _ = run_atomically(held, handler, owner=owner, alias="default")
+    assert outcome.token == held.token
+    assert Job.objects.get().state == "succeeded"
+    assert "job.hook_failed" in caplog.text
+
+
+@pytest.mark.parametrize("level", ["SERIALIZABLE", "REPEATABLE READ"])
+def test_it_runs_at_read_committed_whatever_the_default(held, owner, level):
+    seen = []
+
+    def handler():
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW transaction_isolation")
+            seen.append(cursor.fetchone()[0])
+
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET default_transaction_isolation = '{level.lower()}'")
+    try:
+        run_atomically(held, handler, owner=owner, alias="default")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET default_transaction_isolation")
+    assert seen == ["read committed"]
