@@ -23,7 +23,7 @@ def test_a_signal_lets_running_jobs_finish_and_claims_no_more(task, number, desk
     for name in "abc":
         task.enqueue(desk.folder, name)
     # The lease is shorter than the drain: only a heartbeat that goes on keeps the jobs.
-    with running("conveyor_worker", "--concurrency", "2", lease=1.0, grace=30.0) as worker:
+    with running("conveyor_worker", "--concurrency", "2", lease=3.0, grace=30.0) as worker:
         desk.wait_started(2)
         worker.signal(number)
         worker.wait_for("worker.stopping")

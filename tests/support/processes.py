@@ -124,7 +124,7 @@ class Desk:
 
 @contextlib.contextmanager
 def running(
-    command: str, *arguments: str, lease: float = 2.0, grace: float = 10.0, **changes: str
+    command: str, *arguments: str, lease: float = 3.0, grace: float = 10.0, **changes: str
 ) -> Iterator[Process]:
     """Run a command on the test database; whatever happens, nothing of it is left."""
     environment = process_environment() | {
