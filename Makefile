@@ -16,7 +16,7 @@ PORT ?= 8000
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format format-check types layers migrations check run worker scheduler ci clean
+.PHONY: help install demo test lint format format-check types layers migrations check run worker scheduler soak ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,8 +65,8 @@ migrations: $(READY) ## Fail if the models have changes without a migration
 
 check: lint format-check types layers migrations ## All checks but the tests
 
-run: $(READY) ## Look around: the admin on http://localhost:8000/
-	@$(MANAGE) migrate --verbosity 0
+run: $(READY) ## Look around: the admin on http://localhost:8000/admin/ (PORT=… for another port)
+	@$(MANAGE) prepare --port $(PORT)
 	@$(MANAGE) runserver $(PORT)
 
 worker: $(READY) ## Run a worker (ARGS='--queues orders')
@@ -74,6 +74,9 @@ worker: $(READY) ## Run a worker (ARGS='--queues orders')
 
 scheduler: $(READY) ## Run a scheduler alone
 	@$(MANAGE) conveyor_scheduler $(ARGS)
+
+soak: $(READY) ## 100,000 no-op jobs through one worker, none lost, none doubled; empties Conveyor's tables
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 ci: ## All that CI does: the checks, and the suite on three Pythons
 	.ci/run

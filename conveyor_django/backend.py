@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from . import compat
 from .compat import InvalidTask, announce, has_listeners, task_enqueued
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
     Result = TaskResult[..., Any]
 
+PACKAGE: Final = __package__
+
 # No model may be imported here: backends are made while task modules are imported, before the apps are ready.
 
 
@@ -29,6 +34,14 @@ class ConveyorBackend(compat.BaseTaskBackend):
     supports_async_task = True
     supports_get_result = True
     supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        if not any(app == PACKAGE or app.startswith(f"{PACKAGE}.") for app in settings.INSTALLED_APPS):
+            raise ImproperlyConfigured(
+                f"TASKS[{alias!r}] uses {type(self).__name__}, but {PACKAGE!r} is not in INSTALLED_APPS. "
+                f"Add it and run `manage.py migrate`."
+            )
 
     def validate_task(self, task: Task[..., Any]) -> None:
         """Refuse a task that this backend cannot run. Raises InvalidTask with the value and the fix."""

@@ -62,6 +62,26 @@ class ForeignTransaction(ConveyorError):
         )
 
 
+class ForeignWrite(ConveyorError):
+    """An atomic handler wrote to another database than its job's: that write would not be part of its commit."""
+
+    def __init__(self, task: str, alias: str, other: str) -> None:
+        super().__init__(
+            f"{task} is atomic on database {alias!r}, so its write to {other!r} was refused: it would stay when the "
+            f"transaction on {alias!r} rolls back. Write there in a task of its own, without atomic=True."
+        )
+
+
+class LeftOpen(ConveyorError):
+    """An atomic handler returned with a transaction.atomic() block still open, so that nothing could commit."""
+
+    def __init__(self, task: str) -> None:
+        super().__init__(
+            f"{task} returned with a transaction.atomic() block left open, so its transaction was rolled back. "
+            f"Use `with transaction.atomic():`, which always ends the block."
+        )
+
+
 class UnknownTask(ConveyorError):
     """A job names a task that this process cannot import."""
 

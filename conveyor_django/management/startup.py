@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 import psycopg
 from django.core.management.base import CommandError
@@ -15,6 +16,10 @@ from ..errors import DatabaseUnsupported
 from ..log import event, get_logger
 
 logger = get_logger("startup")
+
+# Of a connection that fails psycopg has no SQLSTATE, only the server's words: no such database or role, wrong password.
+# In another language they are waited for, like any outage.
+_NEVER: Final = ('" does not exist', "password authentication failed")
 
 
 def require_migrations(alias: str, settings: ConveyorSettings) -> None:
@@ -32,16 +37,28 @@ def require_migrations(alias: str, settings: ConveyorSettings) -> None:
     except DatabaseUnsupported as error:
         raise CommandError(str(error)) from error
     except psycopg.Error as error:
+        if any(text in str(error) for text in _NEVER):
+            raise CommandError(
+                f"Database {alias!r} cannot be used: {str(error).strip()}. Correct DATABASES[{alias!r}]."
+            ) from error
         if not is_transient(error):
             raise
         event(logger, logging.WARNING, "database.unavailable", database=alias, error=str(error).strip())
 
 
 def declared_queues() -> tuple[str, ...]:
-    """Return the queues of Conveyor's backends in TASKS; none if one of them takes any queue."""
+    """Return the queues of Conveyor's backends in TASKS; none if one of them takes any queue.
+
+    Raises CommandError if no backend is Conveyor's.
+    """
     from ..backend import ConveyorBackend
 
     ours = [backend for backend in task_backends.all() if isinstance(backend, ConveyorBackend)]
-    if not ours or any(not backend.queues for backend in ours):
+    if not ours:
+        raise CommandError(
+            "No backend in TASKS is Conveyor's, so no task of this project can be run from its queues. "
+            "Set TASKS['default']['BACKEND'] to 'conveyor_django.backend.ConveyorBackend'."
+        )
+    if any(not backend.queues for backend in ours):
         return ()
     return tuple(sorted({queue for backend in ours for queue in backend.queues}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 
 from ..conf import ConveyorSettings
@@ -17,8 +18,12 @@ class DeadWorkers(Duty):
 
     name = "dead workers"
 
-    def __init__(self, *, alias: str, settings: ConveyorSettings, now: Now = database_clock) -> None:
-        super().__init__(alias=alias, settings=settings, now=now)
+    def __init__(
+        self, *, alias: str, settings: ConveyorSettings, now: Now = database_clock, after_outage: bool = False
+    ) -> None:
+        super().__init__(alias=alias, settings=settings, now=now, after_outage=after_outage)
+        # A crash of one backend ends every session, but leaves the server's start time as it was.
+        self._trusts_at = time.monotonic() + (settings.lease_seconds if after_outage else 0.0)
         # Two looks must be apart for as long as a living worker needs to reconnect and lock again.
         self.at_least = settings.scheduler_seconds / 2
         self._missed: set[uuid.UUID] = set()
@@ -29,10 +34,11 @@ class DeadWorkers(Duty):
         One whose sessions were still ending is taken over again in the next look.
         """
         found = Worker.objects.db_manager(self.alias).find_dead_workers(now=self.now(), on=connection)
+        trusted = time.monotonic() >= self._trusts_at
         reasons = {
             worker: "its worker was silent for longer than its lease" if silent else "its worker died"
             for worker, silent in found.items()
-            if silent or worker in self._missed
+            if silent or (worker in self._missed and trusted)
         }
         self._missed = set(found)
         passes = [self._take_over(worker, reason, connection) for worker, reason in reasons.items()]

@@ -43,8 +43,12 @@ class Duty:
     # Seconds between two looks at the least, whatever wakes the scheduler.
     at_least: float = 0.0
 
-    def __init__(self, *, alias: str, settings: ConveyorSettings, now: Now = database_clock) -> None:
+    def __init__(
+        self, *, alias: str, settings: ConveyorSettings, now: Now = database_clock, after_outage: bool = False
+    ) -> None:
         self.alias = alias
+        # Whether the scheduler has just reconnected: the others may not have yet.
+        self.after_outage = after_outage
         self.settings = settings
         self.now = now
 

@@ -80,6 +80,7 @@ class SchedulerLoop(DatabaseLoop):
         self._now = now
         self._once = once
         self._woken = threading.Event()
+        self._connections = 0
 
     def wake(self) -> None:
         """Look now, as far as the duties' pace allows."""
@@ -87,6 +88,7 @@ class SchedulerLoop(DatabaseLoop):
 
     def connected(self, connection: Connection) -> None:
         """See that the tables are there."""
+        self._connections += 1
         connection.execute("SELECT FROM conveyor_job, conveyor_worker LIMIT 0")
         event(logger, logging.INFO, "scheduler.connected", database=self._alias)
 
@@ -145,7 +147,9 @@ class SchedulerLoop(DatabaseLoop):
                 turn.pace.hurry()
 
     def _turn(self, duty: type[Duty]) -> Turn:
-        made = duty(alias=self._alias, settings=self._settings, now=self._now)
+        made = duty(
+            alias=self._alias, settings=self._settings, now=self._now, after_outage=self._connections > 1
+        )  # fmt: skip
         return Turn(made, Pace(at_least=made.at_least))
 
     def _interval(self) -> float:

@@ -12,6 +12,7 @@ import django
 def main(text: str) -> None:
     """Run one child and leave with its exit code."""
     django.setup()
+    from django.db import connections
     from django.utils.module_loading import autodiscover_modules
 
     from ..log import configure
@@ -19,6 +20,7 @@ def main(text: str) -> None:
     from .config import ChildConfig
 
     config = ChildConfig.from_json(text)
+    connections[config.alias].settings_dict["NAME"] = config.database
     configure(config.log_format, config.log_level)
     # Errors in task modules show at start, not at the first job.
     autodiscover_modules("tasks")

@@ -6,12 +6,14 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
 
+from django.db import Error as DjangoError
 from django.db import connections, transaction
 
-from ..errors import LeaseLost
+from ..errors import ForeignWrite, LeaseLost, LeftOpen
 from ..log import event, get_logger
 from ..models import Job
 from ..outcomes import Answer, Committed
@@ -21,35 +23,66 @@ from .inflight import Held
 
 logger = get_logger("worker.atomic")
 
+# What a statement to another database may begin with.
+READING: Final = frozenset({"SELECT", "SHOW", "EXPLAIN", "PRAGMA", "SAVEPOINT", "RELEASE", "SET"})
+
+
+class NotBegun(Exception):
+    """The database did not let the transaction begin, so the handler was not called; its cause says why."""
+
 
 def run_atomically(held: Held, call: Callable[[], Any], *, owner: uuid.UUID, alias: str) -> tuple[Committed, Any]:
     """Run `call` in a transaction that ends with the fenced success; return the outcome and its value.
 
     Raises LeaseLost if the lease is not this run's any more, UnstorableResult for a value that JSON cannot hold,
-    and what `call` raises; nothing is committed then. An exception after the commit (an on_commit hook of the
-    handler's) is logged: the job has succeeded (rule 6).
+    NotBegun, LeftOpen, ForeignWrite, and what `call` raises; nothing is committed then. An exception after the commit
+    (an on_commit hook of the handler's) is logged: the job has succeeded (rule 6).
     """
     claimed = held.claimed
     done: list[tuple[Committed, Any]] = []
-    has_committed = threading.Event()
+    has_begun, has_committed = threading.Event(), threading.Event()
     try:
         with transaction.atomic(using=alias):
             _read_committed(alias)
             # Registered before the handler's own hooks, so it runs before any of them can raise.
             transaction.on_commit(has_committed.set, using=alias)
-            value = call()
-            result = decide.result_text(claimed, value)
-            outcome = decide.committed(claimed, result)
+            has_begun.set()
+            with writes_refused_elsewhere(alias, claimed.task):
+                value = call()
+            outcome = decide.committed(claimed, decide.result_text(claimed, value))
             _succeed(held, outcome, owner, alias)
             done.append((outcome, value))
-    except BaseException as error:
         if not has_committed.is_set():
+            raise LeftOpen(claimed.task)  # noqa: TRY301 - nothing to abstract
+    except BaseException as error:
+        if has_committed.is_set():
+            event(
+                logger, logging.ERROR, "job.hook_failed",
+                job=claimed.id, version=claimed.version, task=claimed.task, error=repr(error), exc_info=error,
+            )  # fmt: skip
+        elif isinstance(error, DjangoError) and not has_begun.is_set():
+            raise NotBegun from error
+        else:
+            # It was set in the hope of a commit.
+            held.over = False
             raise
-        event(
-            logger, logging.ERROR, "job.hook_failed",
-            job=claimed.id, version=claimed.version, task=claimed.task, error=repr(error), exc_info=error,
-        )  # fmt: skip
     return done[0]
+
+
+@contextmanager
+def writes_refused_elsewhere(alias: str, task: str) -> Iterator[None]:
+    """Refuse writes to any other database of this thread: they would stay when this transaction rolls back."""
+
+    def refuse(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.lstrip(" \t\n(").split(maxsplit=1)[0].upper() in READING:
+            return execute(sql, params, many, context)
+        raise ForeignWrite(task, alias, context["connection"].alias)
+
+    with ExitStack() as stack:
+        for other in connections:
+            if other != alias:
+                stack.enter_context(connections[other].execute_wrapper(refuse))
+        yield
 
 
 def _read_committed(alias: str) -> None:

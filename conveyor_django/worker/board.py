@@ -7,6 +7,7 @@ as lost) from the jobs that were only claimed (they are given back free; design 
 from __future__ import annotations
 
 import mmap
+import os
 import tempfile
 import threading
 from collections import deque
@@ -20,6 +21,8 @@ COUNTERS: Final = (
     "lost", "refused",
     # Turns of the pump: stands still when the process no longer fetches.
     "pulse",
+    # 1 once the process has given back or ended all that it held.
+    "goodbye",
 )  # fmt: skip
 _WORD: Final = 8
 _HEADER: Final = len(COUNTERS)
@@ -31,6 +34,13 @@ def board_places(slots: int) -> int:
     A run whose row is locked by somebody else keeps its place beside the next one.
     """
     return 2 * slots
+
+
+def _unnamed_file() -> IO[bytes]:
+    """Return a file that lives as long as the child: in memory where that can be had: a container may be read-only."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("conveyor-board"), "r+b")
+    return tempfile.TemporaryFile()
 
 
 class Board:
@@ -54,7 +64,7 @@ class Board:
     @classmethod
     def create(cls, places: int) -> tuple[Board, IO[bytes]]:
         """Return a new board and its unnamed file; a child inherits the file's descriptor."""
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        file = _unnamed_file()
         file.truncate(cls.size(places))
         return cls(file.fileno(), places), file
 
@@ -80,6 +90,10 @@ class Board:
         """Add to a counter."""
         with self._lock:
             self._words[COUNTERS.index(counter)] += by
+
+    def say_goodbye(self) -> None:
+        """Note that nothing is held any more: an exit code alone proves nothing, since a handler may exit too."""
+        self.count("goodbye")
 
     def counters(self) -> dict[str, int]:
         """Return all counters."""

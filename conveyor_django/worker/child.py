@@ -46,7 +46,6 @@ class Child:
         # wait that it ends, and an Event's lock would not let it in.
         self._endings: queue.SimpleQueue[Exit] = queue.SimpleQueue()
         self._exit: Exit | None = None
-        self._signals = 0
         self._board = Board(config.board_fd, board_places(config.concurrency))
         self._inflight = InFlight()
         self._plan = QueuePlan(config.queues, alias=config.alias, lease_seconds=self._settings.lease_seconds)
@@ -133,10 +132,10 @@ class Child:
         threading.Thread(target=self._wait_for_orphanhood, name="conveyor-orphan", daemon=True).start()
 
     def _signalled(self, _number: int, _frame: FrameType | None) -> None:
-        """First signal: finish what runs. Second: leave at once; others take over by lease and lock."""
-        self._signals += 1
-        if self._signals > 1:
-            os._exit(Exit.FORCED)
+        """Finish what runs, however often it is said: a service manager signals the whole group at once.
+
+        Leaving at once is the supervisor's to decide, by SIGKILL.
+        """
         self._end(Exit.DONE)
 
     def _wait_for_orphanhood(self) -> None:
@@ -150,6 +149,10 @@ class Child:
     def _watch(self) -> None:
         """Stop handlers whose lease has lapsed here, also while the database is away; watch the size."""
         self._lose_lapsed()
+        if stubborn := self._inflight.stubborn():
+            # Only the end of the process ends them; it also frees the slots that they hold.
+            event(logger, logging.ERROR, "handler.unstoppable", jobs=",".join(str(h.claimed.id) for h in stubborn))
+            self._end(Exit.RECYCLE)
         limit = self._config.max_rss_bytes
         if limit is not None and _rss_bytes() > limit:
             event(logger, logging.INFO, "worker.too_big", rss_bytes=_rss_bytes(), limit=limit)
@@ -171,7 +174,7 @@ class Child:
         self._drain()
         for held in self._inflight.all():
             if not held.over:
-                held.lapsed = True
+                self._inflight.lapse(held)
                 held.stop()
         self._pump.give_back("its worker stopped before it had ended")
         self._pump.stop()
@@ -180,7 +183,8 @@ class Child:
         self._executor.stop()
         self._wakeup.stop()
         self._heartbeat.stop()
-        self._heartbeat.join(FLUSH_SECONDS)
+        if self._heartbeat.join(FLUSH_SECONDS) and not len(self._inflight):
+            self._board.say_goodbye()
 
     def _drain(self) -> None:
         """Let what runs come to its end, at most the grace, while leases are still renewed."""
@@ -200,7 +204,7 @@ class Child:
 
 
 def _shown(board: Board) -> dict[str, int]:
-    return {name: value for name, value in board.counters().items() if name != "pulse"}
+    return {name: value for name, value in board.counters().items() if name not in {"pulse", "goodbye"}}
 
 
 def _rss_bytes() -> int:

@@ -11,6 +11,11 @@ from enum import IntEnum
 FLUSH_SECONDS = 5.0
 
 
+def stuck_after(lease_seconds: float) -> float:
+    """Return the seconds of standstill after which a process no longer counts as working."""
+    return max(60.0, 4 * lease_seconds)
+
+
 class Exit(IntEnum):
     """Exit codes of a child, so that its supervisor knows what happened; 70 and 75 as in sysexits.h."""
 
@@ -24,7 +29,7 @@ class Exit(IntEnum):
     PRUNED = 76
     # The database lost commits in a failover: a new incarnation must not trust what this one holds.
     FAILOVER = 77
-    # A second signal: it left at once.
+    # The supervisor got a second signal and left at once.
     FORCED = 78
 
 
@@ -34,6 +39,8 @@ class ChildConfig:
 
     incarnation: uuid.UUID
     alias: str
+    # The database's name as the supervisor has it: in tests another one than in the settings.
+    database: str
     # Empty: every queue that has jobs.
     queues: tuple[str, ...]
     concurrency: int

@@ -15,6 +15,9 @@ MAX_MESSAGE = 10_000
 MAX_TRACEBACK = 50_000
 # An unknown task is looked at again after 1 s, 2 s, … at most 5 minutes: a rolling deploy brings it soon.
 UNKNOWN_CAP_SECONDS = 300.0
+# A job that this process could not even begin is tried again after 1 s, 2 s, … at most a minute.
+UNBEGUN_CAP_SECONDS = 60.0
+LAPSED = "the lease could not be kept"
 
 
 def result_text(claimed: Claimed, value: Any) -> str | None:
@@ -55,6 +58,22 @@ def unknown_task(claimed: Claimed, error: UnknownTask) -> Release:
     return Release(id=claimed.id, version=claimed.version, error=error_info(error), delay=delay)
 
 
+def not_begun(claimed: Claimed, error: BaseException) -> Release:
+    """Return the outcome of a run whose handler was never called: the database did not let it begin."""
+    delay = exponential_delay(claimed.release_count + 1, cap=UNBEGUN_CAP_SECONDS)
+    return Release(id=claimed.id, version=claimed.version, error=error_info(error), delay=delay)
+
+
+def not_alone(claimed: Claimed) -> Release:
+    """Return the outcome of a job that should run without neighbours, where they do not end: later, or elsewhere."""
+    return Release(
+        id=claimed.id,
+        version=claimed.version,
+        error=ErrorInfo(error_class="", message="lost before, so it runs alone, but its neighbours did not end"),
+        delay=exponential_delay(claimed.release_count + 1, cap=UNKNOWN_CAP_SECONDS),
+    )
+
+
 def given_back(claimed: Claimed, reason: str) -> Release:
     """Return the outcome of a run that this process could not finish through no fault of the job."""
     return Release(id=claimed.id, version=claimed.version, error=ErrorInfo(error_class="", message=reason))
@@ -78,12 +97,12 @@ def error_info(error: BaseException) -> ErrorInfo:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as broken:  # noqa: BLE001 - user code: __str__ may do anything, the error must be kept
+    except BaseException as broken:  # noqa: BLE001 - user code: __str__ may do anything, the error must be kept
         return f"(its __str__ raised {type(broken).__qualname__})"
 
 
 def _traceback(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(error))
-    except Exception as broken:  # noqa: BLE001 - as above
+    except BaseException as broken:  # noqa: BLE001 - as above
         return f"(formatting it raised {type(broken).__qualname__})"

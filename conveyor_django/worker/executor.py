@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import queue
 import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 
-from asgiref.sync import sync_to_async
 from django.db import connections
 
 from ..errors import UnknownTask
 from ..log import event, get_logger
 from . import decide
 from .board import Board
+from .coroutines import Coroutines
 from .handler import Done, Finished, Handlers, Run
 from .inflight import Held
 from .interrupt import Interrupted, Interrupter
-from .upkeep import IDLE_CHECK_SECONDS, ConnectionUpkeep, close_unusable
+from .upkeep import ConnectionUpkeep
 
 logger = get_logger("worker.executor")
 
@@ -51,9 +48,7 @@ class Executor:
             threading.Thread(target=self._report_errors, name=f"conveyor-executor-{i}", daemon=True)
             for i in range(threads)
         ]
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._loop_lock = threading.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._coroutines = Coroutines(handlers=handlers, done=done)
 
     def start(self) -> None:
         """Start the threads; the event loop starts with the first async job."""
@@ -73,8 +68,7 @@ class Executor:
         """Let the threads end once they are free; returns at once."""
         for _ in self._threads:
             self._inbox.put(None)
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._coroutines.stop()
 
     def _report_errors(self) -> None:
         """Work, and pass on what ends the thread: dead in silence, it would leave a process that runs nothing."""
@@ -92,7 +86,7 @@ class Executor:
                 self._run(work)
             else:
                 self._guarded(work)
-            upkeep.after()
+            self._say_left_open(work, upkeep.after())
         connections.close_all()
 
     def _run(self, held: Held) -> None:
@@ -113,8 +107,8 @@ class Executor:
             finished = Finished(held, decide.unknown_task(held.claimed, error))
         except Interrupted:
             # It came between the handler's end and ours: the lease is gone, so is the outcome.
-            finished = finished or Finished(held, decide.given_back(held.claimed, "the lease could not be kept"))
-        except Exception as error:  # noqa: BLE001 - a defect of ours or of a receiver must not lose the job
+            finished = finished or Finished(held, decide.given_back(held.claimed, decide.LAPSED))
+        except BaseException as error:  # noqa: BLE001 - a defect of ours or of a receiver must not lose the job
             finished = Finished(held, decide.failed_run(held.claimed, error, delay=1.0), run)
         finally:
             held.interrupt = None
@@ -122,49 +116,18 @@ class Executor:
             held.over = True
             self._done(finished)
         elif run is not None:
-            self._run_async(run)
+            self._coroutines.submit(run)
 
-    def _run_async(self, run: Run) -> None:
-        loop = self._running_loop()
-        started: Future[asyncio.Task[None]] = Future()
-
-        def start() -> None:
-            task = loop.create_task(self._arun(run))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            started.set_result(task)
-
-        loop.call_soon_threadsafe(start)
-        task = started.result()
-        run.held.interrupt = lambda: loop.call_soon_threadsafe(task.cancel)
-        if run.held.lapsed:
-            loop.call_soon_threadsafe(task.cancel)
-
-    async def _arun(self, run: Run) -> None:
-        await self._async_upkeep()
-        finished = await self._handlers.acall(run)
-        run.held.interrupt = None
-        run.held.over = True
-        self._done(finished)
-
-    async def _async_upkeep(self) -> None:
-        """Check the connection of the thread that Django's async ORM shares, where it may have rested."""
-        now = time.monotonic()
-        if now - self._async_checked > IDLE_CHECK_SECONDS:
-            self._async_checked = now
-            await sync_to_async(close_unusable)()
-
-    _async_checked = 0.0
-
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._loop_lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="conveyor-asyncio", daemon=True).start()
-            return self._loop
+    def _say_left_open(self, work: Held | Job, aliases: list[str]) -> None:
+        """Say that a handler left a transaction open: what it wrote in it is rolled back."""
+        if aliases and isinstance(work, Held):
+            event(
+                logger, logging.WARNING, "transaction.left_open",
+                job=work.claimed.id, task=work.claimed.task, databases=",".join(aliases),
+            )  # fmt: skip
 
     def _guarded(self, work: Job) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - only a signal is at stake
+        except BaseException as error:  # noqa: BLE001 - only a signal is at stake
             event(logger, logging.ERROR, "announcement.failed", error=repr(error), exc_info=error)

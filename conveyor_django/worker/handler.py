@@ -23,7 +23,7 @@ from ..retry import exponential_delay
 from ..states import Verb
 from ..tasks import TaskOptions, options_of, resolve_task
 from . import decide
-from .atomic import run_atomically
+from .atomic import NotBegun, run_atomically
 from .inflight import Held
 from .interrupt import Interrupted
 
@@ -81,7 +81,8 @@ class Handlers:
         claimed = held.claimed
         task = resolve_task(claimed.task)
         run = Run(held, task, options_of(task), json.loads(claimed.args), json.loads(claimed.kwargs))
-        if task.takes_context or has_listeners(task_started, logging.INFO):
+        # A backoff callable gets it too; built here, since an event loop may not query.
+        if task.takes_context or run.options.backoff or has_listeners(task_started, logging.INFO):
             self._build_result(run)
         return run
 
@@ -164,7 +165,9 @@ class Handlers:
         claimed = run.held.claimed
         run.error = error
         if isinstance(error, (Interrupted, asyncio.CancelledError)) and run.held.lapsed:
-            return Finished(run.held, decide.given_back(claimed, "the lease could not be kept"), run)
+            return Finished(run.held, decide.given_back(claimed, decide.LAPSED), run)
+        if isinstance(error, NotBegun):
+            return Finished(run.held, decide.not_begun(claimed, error.__cause__ or error))
         if isinstance(error, LeaseLost):
             return Finished(run.held, decide.given_back(claimed, str(error)), run)
         return Finished(run.held, decide.failed_run(claimed, error, self._delay(run, error)), run)
@@ -179,10 +182,8 @@ class Handlers:
         if run.options.backoff is None:
             return default
         try:
-            if run.result is None:
-                self._build_result(run)
             return _seconds(run.options.backoff(error, run.result))
-        except Exception as broken:  # noqa: BLE001 - user code; the job must still get its retry
+        except BaseException as broken:  # noqa: BLE001 - user code; the job must still get its retry
             event(
                 logger, logging.ERROR, "backoff.failed",
                 job=run.held.claimed.id, task=run.held.claimed.task, error=repr(broken), exc_info=broken,

@@ -16,6 +16,7 @@ from ..log import event, get_logger
 from ..models import Job, Worker
 from ..outcomes import Answer
 from .board import Board
+from .config import stuck_after
 from .inflight import Held, InFlight
 from .plan import QueuePlan
 
@@ -58,6 +59,7 @@ class Heartbeat(DatabaseLoop):
         self._pooled = False
         self._locked = False
         self._bell = threading.Event()
+        self._pulse, self._pulsed_at = -1, time.monotonic()
 
     def wake(self) -> None:
         """Beat now."""
@@ -75,11 +77,20 @@ class Heartbeat(DatabaseLoop):
     def work(self, connection: Connection) -> None:
         """Beat at a third of the shortest lease, until stopped; then deregister."""
         while not self.stopping.is_set():
-            self._beat(connection)
+            # A process that lives but no longer fetches must not look alive: its leases are left to lapse.
+            if not self._standstill():
+                self._beat(connection)
             self.healthy()
             self._bell.wait(self._plan.shortest_lease / BEATS_PER_LEASE)
             self._bell.clear()
         Worker.objects.db_manager(self._alias).deregister_worker(incarnation=self._owner, on=connection)
+
+    def _standstill(self) -> bool:
+        """Say whether the pump has done nothing for too long."""
+        pulse, now = self._board.counters()["pulse"], time.monotonic()
+        if pulse != self._pulse:
+            self._pulse, self._pulsed_at = pulse, now
+        return now - self._pulsed_at > stuck_after(self._lease_seconds)
 
     def _register(self, connection: Connection) -> None:
         workers = Worker.objects.db_manager(self._alias)

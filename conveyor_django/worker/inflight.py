@@ -24,8 +24,8 @@ class Held:
     deadline: float
     # Place on the board, once started.
     place: int | None = None
-    # The lease is lost or lapsed: the handler is being stopped.
-    lapsed: bool = False
+    # When the lease was found lost or lapsed (monotonic): the handler is being stopped.
+    lapsed_at: float | None = None
     # The handler has ended by itself; its outcome is on its way, or being committed.
     over: bool = False
     # Set by the executor while the handler can be interrupted.
@@ -35,6 +35,11 @@ class Held:
     def token(self) -> Token:
         """The fencing token."""
         return self.claimed.token
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether the lease is lost or lapsed."""
+        return self.lapsed_at is not None
 
     def stop(self) -> None:
         """Interrupt the handler, if one runs that can be."""
@@ -101,8 +106,22 @@ class InFlight:
         """Mark a job's lease as gone; False if it was marked before."""
         with self._lock:
             first = not held.lapsed
-            held.lapsed = True
+            if first:
+                held.lapsed_at = time.monotonic()
         return first
+
+    def stubborn(self) -> list[Held]:
+        """Return the runs that go on a whole lease after it had lapsed: their handlers cannot be stopped."""
+        now = time.monotonic()
+        return [
+            held
+            for held in self.all()
+            if held.lapsed_at is not None and not held.over and now - held.lapsed_at > held.claimed.lease_seconds
+        ]
+
+    def running(self) -> int:
+        """Return how many are held whose lease has not lapsed."""
+        return sum(1 for held in self.all() if not held.lapsed)
 
     def wait_empty(self, timeout: float) -> bool:
         """Wait until nothing is held, at most `timeout` seconds; say whether that is so."""

@@ -36,6 +36,11 @@ class ChildProcess:
         """The process id."""
         return self.process.pid
 
+    @property
+    def said_goodbye(self) -> bool:
+        """Whether it said itself that it holds nothing any more."""
+        return bool(self.board.counters()["goodbye"])
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if the process still runs."""
         self.expected = True

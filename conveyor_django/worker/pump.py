@@ -130,7 +130,11 @@ class Pump(DatabaseLoop):
 
     def finished(self) -> bool:
         """Say whether all outcomes are written and no more are wanted."""
-        return self.stopping.is_set() and not len(self._outbox) and self._inbox.empty()
+        if not self.stopping.is_set():
+            return False
+        while self._pick(0.0):
+            pass
+        return not len(self._outbox)
 
     def work(self, connection: Connection) -> None:
         """Turn after turn, until stopped and all outcomes are written."""
@@ -149,6 +153,7 @@ class Pump(DatabaseLoop):
         batch = self._outbox.due(now)
         limit = self._limit(now, len(batch))
         if not batch and not limit:
+            self._attend_to_suspects()
             self._settle_idle()
             return
         queues = self._plan.turn() if limit else {}
@@ -166,9 +171,17 @@ class Pump(DatabaseLoop):
             notify_now(turn.ready, alias=self._alias, on=connection)
         if limit and not turn.claimed:
             self._plan.discover(connection)
-        if (suspect := self._quarantine.next(len(self._inflight))) is not None:
-            self.executor.submit(suspect)
+        self._attend_to_suspects()
         self._settle_idle()
+
+    def _attend_to_suspects(self) -> None:
+        """Run the next job that was lost before, if nothing else runs; give back the ones that wait in vain."""
+        # A run whose lease has lapsed is no neighbour: it is being stopped, and may even be the suspect's own zombie.
+        if (suspect := self._quarantine.next(self._inflight.running())) is not None:
+            event(logger, logging.WARNING, "job.alone", job=suspect.claimed.id, lost_count=suspect.claimed.lost_count)
+            self.executor.submit(suspect)
+        for held in self._quarantine.impatient(time.monotonic()):
+            self._outbox.add(Finished(held, decide.not_alone(held.claimed)))
 
     # -- waiting --------------------------------------------------------------------------------------------
 
@@ -203,8 +216,7 @@ class Pump(DatabaseLoop):
         waits = [1.0]
         if self._may_claim() and self._room(0) > 0:
             waits.append(self._appetite.seconds(now))
-        if (due := self._outbox.seconds(now)) is not None:
-            waits.append(due)
+        waits += [due for due in (self._outbox.seconds(now), self._quarantine.seconds(now)) if due is not None]
         return min(waits)
 
     def _has_running(self) -> bool:
@@ -249,13 +261,14 @@ class Pump(DatabaseLoop):
         # A worker that takes every queue may know of none yet: that is a look too.
         if not limit or not (turn.asked or self._plan.is_empty):
             return
-        self._appetite.looked(time.monotonic(), asked=limit, got=len(turn.claimed))
+        now = time.monotonic()
+        self._appetite.looked(now, asked=limit, got=len(turn.claimed))
         self._found_nothing = not turn.claimed
         if self._left is not None:
             self._left -= len(turn.claimed)
         self._board.count("claimed", len(turn.claimed))
         for held in self._inflight.add(turn.claimed, turn.sent_at):
-            if not self._quarantine.admits(held):
+            if not self._quarantine.admits(held, now):
                 self.executor.submit(held)
 
     def _settle_idle(self) -> None:

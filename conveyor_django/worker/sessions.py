@@ -23,6 +23,8 @@ def prepare_sessions(alias: str, owner: uuid.UUID, lease_seconds: float) -> None
         settings = connections[name].settings_dict
         settings["CONN_MAX_AGE"] = None
         settings["CONN_HEALTH_CHECKS"] = False
+        # A pool hands out connections that others have used, and Django refuses to keep one open.
+        settings.get("OPTIONS", {}).pop("pool", None)
     options = connections[alias].settings_dict.setdefault("OPTIONS", {})
     milliseconds = max(1000, int(lease_seconds * 1000))
     for key, value in {"keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,

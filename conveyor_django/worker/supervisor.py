@@ -10,24 +10,28 @@ import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, replace
+from types import FrameType
+
+from django.db import connections
 
 from ..conf import ConveyorSettings
 from ..log import event, get_logger
 from ..loops import Loop
 from .board import Board, board_places
-from .config import FLUSH_SECONDS, ChildConfig, Exit
+from .config import FLUSH_SECONDS, ChildConfig, Exit, stuck_after
 from .processes import ChildProcess, spawn
 from .reload import FileWatch
 from .takeover import Dead, Takeovers
 
 logger = get_logger("worker.supervisor")
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 WATCH_SECONDS = 0.5
+# `timeout` and service managers signal the process and then its group: what comes so soon is the same signal.
+ECHO_SECONDS = 0.005
 # A child that lived shorter than this is not replaced at once, but after a growing delay.
 YOUNG_SECONDS = 5.0
 MAX_RESPAWN_SECONDS = 30.0
-# A child that did nothing for so long is killed, but not before its lease has lapsed a few times over.
-STUCK_SECONDS = 60.0
 # What a child may take beyond its grace to give back and flush; a frozen one never would.
 OVERTIME_SECONDS = 2 * FLUSH_SECONDS + 2.0
 
@@ -64,7 +68,7 @@ class Supervisor:
         self._totals: Counter[str] = Counter()
         # Signals, and None for a bare wake-up. Not an Event: a handler may interrupt the very wait that it ends.
         self._inbox: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-        self._signals = 0
+        self._signalled_at: float | None = None
         self._code = 0
         self._takeovers = Takeovers(
             settings=settings, alias=options.alias, application_name=f"conveyor supervisor {os.getpid()}",
@@ -78,8 +82,8 @@ class Supervisor:
 
     def run(self) -> int:
         """Work until it is over; return the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, lambda n, _frame: self._inbox.put(n))
+        before = {number: signal.signal(number, self._signalled) for number in STOP_SIGNALS}
+        before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: self._inbox.put(None))
         self._takeovers.start()
         for loop in self._companions:
             loop.start()
@@ -91,6 +95,9 @@ class Supervisor:
             self._respawn()
             self._watch()
         self._finish()
+        # A test may call the command in a process that goes on.
+        for number, handler in before.items():
+            signal.signal(number, handler)
         return self._code
 
     def loop_failed(self, loop: Loop, error: BaseException) -> None:
@@ -107,21 +114,27 @@ class Supervisor:
             number = self._inbox.get(timeout=self._patience())
         except queue.Empty:
             return
-        if number in (signal.SIGTERM, signal.SIGINT):
-            self._signalled(number)
-        elif self._code and not self._stopping:
+        if not self._stopping and (number in STOP_SIGNALS or self._code):
             self._begin_stop()
+            if number is not None:
+                # Who has read the line below and signals again means it.
+                time.sleep(ECHO_SECONDS)
+                name = signal.Signals(number).name
+                event(logger, logging.INFO, "worker.stopping", signal=name, grace=self._options.grace)
 
-    def _signalled(self, number: int) -> None:
-        self._signals += 1
-        if self._signals > 1:
-            # At once: the children leave, others take over by lock and lease.
-            for child in self._children:
-                child.signal(signal.SIGKILL)
-            os._exit(Exit.FORCED)
-        event(logger, logging.INFO, "worker.stopping", signal=signal.Signals(number).name,
-              grace=self._options.grace)  # fmt: skip
-        self._begin_stop()
+    def _signalled(self, number: int, _frame: FrameType | None) -> None:
+        """Pass the first signal on to the loop; leave at the second, whatever the loop is blocked in."""
+        now = time.monotonic()
+        if self._signalled_at is None:
+            self._signalled_at = now
+            self._inbox.put(number)
+            return
+        if now - self._signalled_at < ECHO_SECONDS:
+            return
+        # The children leave at once too; others take over by lock and lease.
+        for child in list(self._children):
+            child.process.kill()
+        os._exit(Exit.FORCED)
 
     def _begin_stop(self) -> None:
         self._stopping = True
@@ -140,7 +153,8 @@ class Supervisor:
         options = self._options
         board, file = Board.create(board_places(options.concurrency))
         config = ChildConfig(
-            incarnation=uuid.uuid4(), alias=options.alias, queues=options.queues,
+            incarnation=uuid.uuid4(), alias=options.alias,
+            database=connections[options.alias].settings_dict["NAME"], queues=options.queues,
             concurrency=options.concurrency, grace=options.grace, poll=options.poll,
             supervisor_pid=os.getpid(), board_fd=file.fileno(), max_jobs=options.max_jobs,
             max_rss_bytes=options.max_rss_bytes, drain=options.drain, log_format=options.log_format,
@@ -159,25 +173,29 @@ class Supervisor:
             child.close()
 
     def _ended(self, child: ChildProcess, code: int) -> None:
-        if code in (Exit.DONE, Exit.RECYCLE):
+        # Neither code proves that nothing is held: a handler may have called os._exit().
+        clean = code in (Exit.DONE, Exit.RECYCLE) and child.said_goodbye
+        if clean:
             event(logger, logging.INFO, "child.ended", pid=child.pid, exit=Exit(code).name)
         else:
             self._died(child, code)
-        if not self._stopping and not (code == Exit.DONE and self._options.drain):
-            self._plan_respawn(child, code)
+        if not self._stopping and not (clean and code == Exit.DONE and self._options.drain):
+            self._plan_respawn(child, clean=clean)
 
     def _died(self, child: ChildProcess, code: int) -> None:
         """Rescue what a child held that ended without giving it back."""
         reason = f"its worker was killed by {_signal_name(-code)}" if code < 0 else f"its worker exited with {code}"
         event(
-            logger, logging.ERROR, "child.died",
+            logger, logging.INFO if child.expected else logging.ERROR, "child.died",
             pid=child.pid, incarnation=child.config.incarnation, exit=code, started=len(child.board.started()),
             signal=_signal_name(-code) if code < 0 else None,
         )  # fmt: skip
         self._takeovers.add(Dead(incarnation=child.config.incarnation, started=child.board.started(), reason=reason))
 
-    def _plan_respawn(self, child: ChildProcess, code: int) -> None:
-        young = time.monotonic() - child.started_at < YOUNG_SECONDS and code not in (Exit.DONE, Exit.RECYCLE)
+    def _plan_respawn(self, child: ChildProcess, *, clean: bool) -> None:
+        # One that ran nothing before it was recycled would be recycled again: --max-rss is below its bare size.
+        fruitless = not clean or (not child.expected and not child.board.counters()["claimed"])
+        young = fruitless and time.monotonic() - child.started_at < YOUNG_SECONDS
         self._young_deaths = self._young_deaths + 1 if young else 0
         # One early death may be chance; from the second on, a growing delay.
         delay = min(MAX_RESPAWN_SECONDS, 0.25 * 2 ** min(self._young_deaths, 10)) if self._young_deaths > 1 else 0.0
@@ -191,12 +209,13 @@ class Supervisor:
 
     def _watch(self) -> None:
         """Kill children that are stuck; restart them all when the code has changed."""
-        limit = max(STUCK_SECONDS, 4 * self._settings.lease_seconds)
+        limit = stuck_after(self._settings.lease_seconds)
         overdue = time.monotonic() > self._stop_by
         for child in self._children:
             if overdue or child.is_stuck(limit):
-                event(logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation)
+                # First the deed: the log may be what everybody waits for.
                 child.process.kill()
+                event(logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation)
         if self._files is not None and not self._stopping and (changed := self._files.changed()):
             event(logger, logging.INFO, "code.changed", file=changed)
             for child in self._children:
@@ -217,7 +236,8 @@ class Supervisor:
         for loop in [self._takeovers, *self._companions]:
             if not loop.join(self._settings.lease_seconds):
                 event(logger, logging.ERROR, "loop.unfinished", loop=loop.name)
-        self._totals.pop("pulse", None)
+        for name in ("pulse", "goodbye"):
+            self._totals.pop(name, None)
         event(logger, logging.INFO, "worker.totals", **self._totals)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
+import time
 import uuid
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,31 +41,31 @@ class Takeovers(DatabaseLoop):
     def __init__(self, *, settings: ConveyorSettings, **options: Any) -> None:
         super().__init__(**options)
         self._settings = settings
-        self._inbox: queue.SimpleQueue[Dead | None] = queue.SimpleQueue()
-        self._todo: list[Dead] = []
-        self._again = threading.Event()
+        self._todo: deque[Dead] = deque()
+        self._bell = threading.Event()
 
     def add(self, dead: Dead) -> None:
         """Rescue what this child held."""
-        self._inbox.put(dead)
+        self._todo.append(dead)
+        self._bell.set()
 
     def wake(self) -> None:
         """End the wait."""
-        self._inbox.put(None)
+        self._bell.set()
 
     def finished(self) -> bool:
         """Say whether there is nothing left to rescue, and no more to come."""
-        return self.stopping.is_set() and not self._todo and self._inbox.empty()
+        return self.stopping.is_set() and not self._todo
 
     def work(self, connection: Connection) -> None:
         """Rescue one dead child after the other."""
         while not self.finished():
-            if not self._todo and (dead := self._inbox.get()) is not None:
-                self._todo.append(dead)
-            if self._todo:
+            self._bell.wait()
+            self._bell.clear()
+            while self._todo:
                 self._rescue(self._todo[0], connection)
                 # Only now: an outage in between leaves it to be done again.
-                self._todo.pop(0)
+                self._todo.popleft()
             self.healthy()
 
     def _rescue(self, dead: Dead, connection: Connection) -> None:
@@ -82,4 +83,4 @@ class Takeovers(DatabaseLoop):
                 event(logger, logging.INFO, "takeover.done", incarnation=dead.incarnation)
                 return
             # A session that was just told to end may have a commit on its way, or somebody has a row locked.
-            self._again.wait(AGAIN_SECONDS)
+            time.sleep(AGAIN_SECONDS)

@@ -24,12 +24,17 @@ class ConnectionUpkeep:
         rested = time.monotonic() - self._used_at > IDLE_CHECK_SECONDS
         close_unusable(ask_all=rested)
 
-    def after(self) -> None:
-        """Close what a handler left in an error or in a transaction."""
+    def after(self) -> list[str]:
+        """Close what a handler left in an error or in a transaction; return the aliases left in one."""
+        left_open = []
         for connection in _open_connections():
-            if connection.in_atomic_block or connection.errors_occurred or not _is_idle(connection):
+            if connection.in_atomic_block or not _is_idle(connection):
+                left_open.append(connection.alias)
+                _close(connection)
+            elif connection.errors_occurred:
                 _close(connection)
         self._used_at = time.monotonic()
+        return left_open
 
 
 def close_unusable(*, ask_all: bool = True) -> None:

@@ -130,6 +130,15 @@ def test_a_database_without_a_router(settings: Settings) -> None:
     assert "'default'" in message.msg
 
 
+@pytest.mark.parametrize("pool", [True, {"min_size": 2}])
+def test_a_pool_that_workers_do_not_use(monkeypatch: pytest.MonkeyPatch, pool: Any) -> None:
+    options = connections.settings["default"]["OPTIONS"]
+    monkeypatch.setitem(options, "pool", False)
+    assert found() == {}
+    monkeypatch.setitem(options, "pool", pool)
+    assert "'default'" in only("conveyor.W003").msg
+
+
 MINIMAL = """
 import django
 from django.conf import settings

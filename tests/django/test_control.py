@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import transaction
 
 from conveyor_django import cancel, requeue
-from conveyor_django.compat import TaskResultDoesNotExist, TaskResultStatus
+from conveyor_django.compat import TaskResultStatus
 from conveyor_django.models import Job
 
 from ..support.factories import JobFactory
@@ -61,8 +62,39 @@ def test_requeue_of_nothing() -> None:
     assert requeue() == []
 
 
-@pytest.mark.parametrize("given", ["other:1", "x", "", "default:9223372036854775808"])
+def test_a_result_names_its_job() -> None:
+    result = anything.enqueue()
+    assert cancel(result) == "cancelled"
+    assert requeue(result) == [Job.objects.get().pk]
+
+
+@pytest.mark.parametrize("given", ["other:1", "x", "", "42", "default:9223372036854775808", 0, -1, 2**63])
 @pytest.mark.parametrize("act", [cancel, requeue])
-def test_an_id_of_another_database_is_refused(act: Any, given: str) -> None:
-    with pytest.raises(TaskResultDoesNotExist):
+def test_what_names_no_job_here_is_refused(act: Any, given: Any) -> None:
+    with pytest.raises(ValueError, match="names no job of database 'default'") as caught:
         act(given)
+    assert str(caught.value) == (
+        f"{given!r} names no job of database 'default': "
+        "pass a job's int id, a TaskResult, or result.id, such as 'default:42'."
+    )
+
+
+@pytest.mark.parametrize("given", [None, True, 1.0, [1]])
+@pytest.mark.parametrize("act", [cancel, requeue])
+def test_what_is_no_name_at_all_is_refused(act: Any, given: Any) -> None:
+    with pytest.raises(TypeError, match="pass a job's int id, a TaskResult"):
+        act(given)
+
+
+def test_requeue_changes_nothing_where_one_is_refused() -> None:
+    failed = JobFactory(failed=True)
+    with pytest.raises(TypeError):
+        requeue(failed.pk, None)  # type: ignore[arg-type]
+    failed.refresh_from_db()
+    assert failed.state == "failed"
+
+
+def test_a_result_of_another_backend_is_refused() -> None:
+    foreign = replace(anything.enqueue(), id="a0b1c2")
+    with pytest.raises(ValueError, match="'a0b1c2' names no job"):
+        cancel(foreign)

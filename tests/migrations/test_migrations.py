@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -93,3 +96,40 @@ def test_what_models_cannot_say_is_there() -> None:
         triggers = cursor.fetchall()
     assert "fillfactor=70" in options
     assert triggers == [("conveyor_ledger_append_only",)]
+
+
+# A project whose jobs live on an alias of their own, without a router: `migrate` of its SQLite default.
+ON_SQLITE = """
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "conveyor_django"],
+    DATABASES={
+        "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
+        "pg": {"ENGINE": "django.db.backends.postgresql", "NAME": "nowhere", "HOST": "/nowhere"},
+    },
+    TASKS={"default": {"BACKEND": "conveyor_django.backend.ConveyorBackend"}},
+    CONVEYOR={"DATABASE": "pg"},
+)
+django.setup()
+
+def ours():
+    return sum(name.startswith("conveyor") for name in connection.introspection.table_names())
+
+call_command("migrate", verbosity=0, skip_checks=True)
+made = ours()
+call_command("migrate", "conveyor", "zero", verbosity=0, skip_checks=True)
+print(made, ours())
+"""
+
+
+def test_there_and_back_on_a_default_database_that_is_not_postgresql() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ON_SQLITE],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.stdout, ran.stderr) == ("6 0\n", "")

@@ -135,9 +135,8 @@ def _somebody_listens() -> bool:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--processes", "0"], "--processes"),
-        (["--concurrency", "x"], "--concurrency"),
-        (["--grace", "-1"], "--grace must be 0 or more, not -1"),
+        (["--processes", "0"], "argument --processes: must be a whole number of at least 1, not '0'"),
+        (["--concurrency", "x"], "argument --concurrency: must be a whole number of at least 1, not 'x'"),
         (["--database", "nowhere"], "'nowhere' is not in DATABASES"),
         (["--queues", "typo"], "typo"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -39,6 +40,20 @@ def test_a_signal_lets_running_jobs_finish_and_claims_no_more(task, number, desk
     assert sorted(Job.objects.values_list("state", flat=True)) == ["ready", "succeeded", "succeeded"]
     assert not Worker.objects.exists()
     assert not Attempt.objects.exists()
+
+
+def test_a_signal_to_every_process_at_once_is_no_second_signal(desk):
+    """As systemd's KillMode=control-group does, and `timeout` to a group."""
+    for name in "ab":
+        jobs.gated.enqueue(desk.folder, name)
+    with running("conveyor_worker", "--concurrency", "2", grace=30.0) as worker:
+        desk.wait_started(2)
+        for pid in [*worker.child_pids(), worker.pid, worker.pid]:
+            os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: Worker.objects.filter(draining=True).exists(), "the drain has begun")
+        desk.go()
+        assert worker.wait() == 0
+    assert set(Job.objects.values_list("state", "lost_count")) == {("succeeded", 0)}
 
 
 def test_what_outlives_the_grace_is_given_back_free(desk, all_end):

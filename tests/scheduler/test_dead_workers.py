@@ -158,3 +158,17 @@ def test_the_memory_of_a_missed_lock_is_of_one_scheduler(duty, worker, connectio
     another.look_once(connection)
     assert Worker.objects.filter(incarnation=worker.incarnation).exists()
     assert isinstance(worker.incarnation, uuid.UUID)
+
+
+def test_after_an_outage_a_missing_lock_proves_nothing_for_a_lease(worker, connection, seen):
+    """A crash of one backend ends all sessions at once, while the server's start time stays: others reconnect too."""
+    duty = DeadWorkers(alias="default", settings=ConveyorSettings(), now=lambda: seen, after_outage=True)
+    for _ in range(3):
+        assert duty.look_once(connection).changed == 0
+    assert Worker.objects.filter(pk=worker.pk).exists()
+
+
+def test_after_an_outage_silence_still_counts(silent, connection):
+    duty = DeadWorkers(alias="default", settings=ConveyorSettings(), after_outage=True)
+    duty.look_once(connection)
+    assert not Worker.objects.filter(pk=silent.pk).exists()

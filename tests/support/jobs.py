@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
-from django.db import connection
+from django.db import connection, transaction
 
 from conveyor_django.tasks import task
 
@@ -107,3 +108,67 @@ async def gated_async(folder: str, name: str) -> str:
         await asyncio.sleep(0.01)
     note(folder, "end", name)
     return name
+
+
+@task
+async def stray_exit(folder: str, name: str) -> None:
+    """End the event loop from a task that nobody awaits."""
+
+    async def leave() -> None:
+        sys.exit(1)
+
+    stray = asyncio.create_task(leave())
+    await asyncio.wait([stray])
+
+
+@task
+def exits_cleanly(folder: str, name: str) -> None:
+    """Leave the process with the code of a clean end."""
+    note(folder, "start", name)
+    os._exit(0)
+
+
+class Rude(Exception):
+    """Cannot even be shown."""
+
+    def __str__(self) -> str:  # noqa: PLE0307 - that is the point
+        sys.exit(9)
+
+
+@task(max_attempts=1)
+def rude() -> None:
+    raise Rude
+
+
+def leave_instead_of_a_delay(_exception: BaseException, _result: object) -> float:
+    sys.exit(1)
+
+
+@task(max_attempts=2, backoff=leave_instead_of_a_delay)
+def rude_backoff() -> None:
+    raise ValueError("x")
+
+
+@task(max_attempts=3, backoff=lambda _exception, _result: 0)
+async def fails_async() -> None:
+    raise ValueError("always")
+
+
+@task(atomic=True, max_attempts=1)
+def leaves_a_block_open(name: str) -> None:
+    insert_effect(name)
+    transaction.atomic().__enter__()
+
+
+@task
+async def leaves_autocommit_off() -> None:
+    from asgiref.sync import sync_to_async
+
+    await sync_to_async(lambda: connection.set_autocommit(False))()
+
+
+@task
+async def effect_async(name: str) -> None:
+    from asgiref.sync import sync_to_async
+
+    await sync_to_async(insert_effect)(name)

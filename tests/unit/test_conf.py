@@ -55,11 +55,11 @@ def test_some_may_be_zero(settings: Settings, key: str) -> None:
         ({"LEASE_SECONDS": None}, "must be a number, not None"),
         ({"LEASE_SECONDS": float("nan")}, "must be a number, not nan"),
         ({"MAX_LOST": float("inf")}, "must be a number, not inf"),
-        ({"LEASE_SECONDS": 0}, "above 0, not 0"),
-        ({"GRACE_SECONDS": -1}, "at least 0, not -1"),
-        ({"MAX_ATTEMPTS": 0}, "above 0, not 0"),
-        ({"MAX_ATTEMPTS": 1.5}, "a whole number above 0, 2,147,483,647 at most, not 1.5"),
-        ({"MAX_ATTEMPTS": MAX_INTEGER + 1}, "2,147,483,647 at most, not 2147483648"),
+        ({"MAX_ATTEMPTS": 0}, "a whole number from 1 to 2,147,483,647, not 0"),
+        ({"MAX_ATTEMPTS": 1.5}, "a whole number from 1 to 2,147,483,647, not 1.5"),
+        ({"MAX_ATTEMPTS": MAX_INTEGER + 1}, "2,147,483,647, not 2147483648"),
+        ({"MAX_LOST": 10**400}, "2,147,483,647, not 1000"),
+        ({"LEASE_SECONDS": 10**400}, "86,400, not 1000"),
         ({"DATABASE": ""}, "must be a database alias, not ''"),
         ({"DATABASE": None}, "must be a database alias, not None"),
         ([], "must be a dict, not list"),
@@ -71,6 +71,33 @@ def test_what_is_refused(settings: Settings, given: Any, says: str) -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
         conveyor_settings()
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "least", "most"),
+    [
+        ("LEASE_SECONDS", 1, 86_400),
+        ("BACKOFF_BASE_SECONDS", 0, 3_153_600_000),
+        ("BACKOFF_CAP_SECONDS", 0.001, 3_153_600_000),
+        ("POLL_SECONDS", 0.001, 3_600),
+        ("NOTIFY_WINDOW_SECONDS", 0, 60),
+        ("SCHEDULER_SECONDS", 0.001, 3_600),
+        ("GRACE_SECONDS", 0, 86_400),
+        ("RETENTION_SECONDS", 0, 3_153_600_000),
+        ("FAILED_RETENTION_SECONDS", 0, 3_153_600_000),
+    ],
+)
+def test_every_time_has_its_limits(settings: Settings, key: str, least: float, most: float) -> None:
+    for fine in (least, most):
+        settings.CONVEYOR = {key: fine}
+        assert getattr(conveyor_settings(), key.lower()) == fine
+    for refused in (least - 0.0001, most + 0.5, -1):
+        settings.CONVEYOR = {key: refused}
+        with pytest.raises(ImproperlyConfigured) as caught:
+            conveyor_settings()
+        assert str(caught.value) == (
+            f"CONVEYOR[{key!r}] must be a number from {least:,} to {most:,} (seconds), not {refused!r}."
+        )
 
 
 def test_nobody_can_change_it() -> None:

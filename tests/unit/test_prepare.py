@@ -110,3 +110,31 @@ def test_a_naive_instant_means_the_projects_zone(settings: Settings) -> None:
     job = prepare(anything.using(run_after=dt.datetime(2030, 1, 2, 12)), (), {})  # noqa: DTZ001
     assert job.run_at == dt.datetime(2030, 1, 2, 11, tzinfo=dt.UTC)
     assert timezone.is_aware(job.run_at)
+
+
+@pytest.mark.parametrize(
+    "never",
+    [
+        dt.datetime.max.replace(tzinfo=dt.timezone(dt.timedelta(hours=-12))),
+        dt.datetime.max.replace(tzinfo=dt.UTC),
+        dt.datetime.min.replace(tzinfo=dt.timezone(dt.timedelta(hours=12))),
+        dt.datetime.min.replace(tzinfo=dt.UTC),
+        dt.datetime(9998, 12, 31, 23, tzinfo=dt.timezone(dt.timedelta(hours=-2))),
+        dt.datetime(2, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2))),
+    ],
+    ids=str,
+)
+def test_an_instant_that_not_every_reader_could_hold(never: dt.datetime) -> None:
+    with pytest.raises(InvalidTask) as caught:
+        prepare(anything.using(run_after=never), (), {})
+    assert str(caught.value).startswith(f"tests.support.produce.anything: run_after is {never.isoformat()}")
+    assert "of the years 2 to 9998 in UTC" in str(caught.value)
+    assert "leave it out" in str(caught.value)
+
+
+@pytest.mark.parametrize("edge", [dt.datetime.min, dt.datetime.max])
+def test_a_naive_instant_that_has_no_place_in_utc(settings: Settings, edge: dt.datetime) -> None:
+    settings.USE_TZ = False
+    settings.TIME_ZONE = "Europe/Berlin" if edge == dt.datetime.min else "America/New_York"
+    with pytest.raises(InvalidTask, match="run_after is"):
+        prepare(anything.using(run_after=edge), (), {})

@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 import conveyor_django
 from conveyor_django.conf import ConveyorSettings
+from conveyor_django.worker.supervisor import OVERTIME_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -67,6 +68,24 @@ def test_each_python_has_its_django(python: str, django: str) -> None:
 def test_the_readme_has_every_setting_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \| .+ \|$", README, flags=re.MULTILINE))
     assert rows == {field.name.upper(): repr(field.default) for field in fields(ConveyorSettings)}
+
+
+def test_the_readme_names_targets_and_tests_that_exist() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    named = set(re.findall(r"`(?:[A-Z_]+=\S+ )?make ([a-z-]+)", README))
+    assert {"demo", "run", "test", "soak", "ci"} <= named <= set(targets)
+    paths = re.findall(r"ARGS=(\S+?)`", README)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_readmes_service_waits_longer_than_the_grace() -> None:
+    grace = re.search(r"--grace (\d+)", README)
+    stop = re.search(r"^TimeoutStopSec=(\d+)$", README, flags=re.MULTILINE)
+    assert grace
+    assert stop
+    assert float(stop[1]) >= float(grace[1]) + OVERTIME_SECONDS
+    assert "\nKillMode=mixed\n" in README
 
 
 @pytest.mark.parametrize(
@@ -140,6 +159,7 @@ def test_the_workflow_runs_the_script_and_the_oldest_and_newest_postgresql() -> 
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
     assert {"run": ".ci/run"} in jobs["script"]["steps"]
     assert jobs["servers"]["strategy"]["matrix"]["postgres"] == ["14", "18"]
+    assert "3.14" in jobs["servers"]["strategy"]["matrix"]["python"]
 
 
 def test_the_ci_script_is_sound_bash() -> None:

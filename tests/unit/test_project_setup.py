@@ -67,6 +67,7 @@ def test_help_lists_every_target() -> None:
         "layers",
         "run",
         "worker",
+        "soak",
         "ci",
         "clean",
         "help",

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from conveyor_django import ConveyorTask, task
 from conveyor_django.compat import InvalidTask, Task
-from conveyor_django.errors import UnknownTask
+from conveyor_django.errors import UnknownTask, describe
 from conveyor_django.tasks import TaskOptions, options_of
 
 from ..support import produce
@@ -122,6 +122,26 @@ def test_an_impossible_option_is_refused_at_the_decorator(name: str, value: Any,
         task(**options)(handler)
     assert f"{__name__}.handler: {name}" in str(caught.value)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["5", float("nan"), float("inf"), True, 1.5, 101, -101, [5], 10**400], ids=repr)
+def test_an_impossible_priority_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidTask) as caught:
+        anything.using(priority=value)
+    assert str(caught.value) == (
+        f"{anything.module_path}: priority must be a whole number from -100 to 100, not {describe(value)}."
+    )
+
+
+def test_no_priority_is_refused_at_the_decorator() -> None:
+    options: dict[str, Any] = {"priority": None}
+    with pytest.raises(InvalidTask, match="from -100 to 100, not None"):
+        task(**options)(handler)
+
+
+@pytest.mark.parametrize("value", [-100, 100, 5.0])
+def test_a_priority_is_any_other_number(value: Any) -> None:
+    assert anything.using(priority=value).priority == value
 
 
 @pytest.mark.parametrize(

@@ -49,3 +49,10 @@ def test_a_wake_up_during_the_window_brings_a_look_at_once_and_another_window(ap
     assert appetite.is_due(100.005)
     appetite.looked(100.005, asked=8, got=0)
     assert appetite.seconds(100.005) == pytest.approx(0.01)
+
+
+def test_a_window_longer_than_the_poll_does_not_stop_the_poll():
+    appetite = Appetite(poll=1.0, window=1e9, now=100.0)
+    appetite.woken(100.0)
+    appetite.looked(100.0, asked=8, got=0)
+    assert appetite.seconds(100.0) == pytest.approx(1.0)

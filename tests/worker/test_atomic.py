@@ -8,9 +8,9 @@ import uuid
 import pytest
 from django.db import connection, connections, transaction
 
-from conveyor_django.errors import LeaseLost, UnstorableResult
+from conveyor_django.errors import ForeignWrite, LeaseLost, LeftOpen, UnstorableResult
 from conveyor_django.models import Job, Ledger
-from conveyor_django.worker.atomic import run_atomically
+from conveyor_django.worker.atomic import NotBegun, run_atomically, writes_refused_elsewhere
 from conveyor_django.worker.inflight import InFlight
 from tests.support.factories import ready_jobs
 
@@ -118,3 +118,40 @@ def test_it_runs_at_read_committed_whatever_the_default(held, owner, level):
         with connection.cursor() as cursor:
             cursor.execute("RESET default_transaction_isolation")
     assert seen == ["read committed"]
+
+
+def test_a_database_that_does_not_let_it_begin_is_no_failure_of_the_handler(held, owner, watcher):
+    connection.ensure_connection()
+    watcher.execute("SELECT pg_terminate_backend(%s)", (connection.connection.info.backend_pid,))
+    called = []
+    try:
+        with pytest.raises(NotBegun):
+            run_atomically(held, lambda: called.append(1), owner=owner, alias="default")
+    finally:
+        connection.close()
+    assert called == []
+
+
+def test_a_block_left_open_is_an_error_and_nothing_commits(held, owner):
+    def handler():
+        Job.objects.filter(pk=held.claimed.id).update(priority=7)
+        transaction.atomic().__enter__()
+
+    try:
+        with pytest.raises(LeftOpen):
+            run_atomically(held, handler, owner=owner, alias="default")
+    finally:
+        connection.in_atomic_block = False
+        connection.savepoint_ids.clear()
+        connection.close()
+    assert not held.over
+    assert Job.objects.get().priority == 0
+
+
+def test_writes_to_another_database_are_refused_reads_are_not(held):
+    """As seen from a job on a database that is not this one."""
+    with writes_refused_elsewhere("elsewhere", "shop.pay"):
+        assert Job.objects.count() == 1
+        with pytest.raises(ForeignWrite, match="write to 'default' was refused"):
+            Job.objects.update(priority=7)
+    assert Job.objects.get().priority == 0

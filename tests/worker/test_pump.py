@@ -165,6 +165,21 @@ def test_a_job_that_was_lost_before_runs_without_neighbours(bench):
     wait_until(lambda: Ledger.objects.count() == 4, "all are done")
 
 
+def test_a_run_whose_lease_has_lapsed_is_no_neighbour(bench):
+    """It may be the suspect's own zombie, which never ends."""
+    ready_jobs(1)
+    bench.pump.start()
+    [zombie] = bench.wait_held(1)
+    bench.inflight.lapse(zombie)
+    [suspect] = ready_jobs(1)
+    Job.objects.filter(pk=suspect.pk).update(lost_count=1)
+    bench.pump.ring("default")
+    alone = bench.wait_held(2)[1]
+    assert alone.claimed.id == suspect.pk
+    bench.succeed(alone)
+    bench.succeed(zombie)
+
+
 def test_what_is_given_back_has_no_second_outcome(bench):
     ready_jobs(1)
     bench.pump.start()

@@ -56,7 +56,8 @@ class Command(BaseCommand):
             supervisor.accompany(
                 SchedulerLoop(alias=given["database"], settings=settings, on_error=supervisor.loop_failed)
             )
-        sys.exit(supervisor.run())
+        if code := supervisor.run():
+            sys.exit(code)
 
 
 def _queues(text: str) -> tuple[str, ...]:

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
 from ..orders import PATH, Order, read_orders
+from ..visit import login
 from . import report, store
 from .faults import Freeze, Kill
 from .programs import Program, ProgramFailed
@@ -170,15 +169,10 @@ def _tell(screen: Screen, options: Options, orders: list[Order], shown: Shown) -
 
 
 def _invite(screen: Screen) -> None:
-    """Say how to look around; where it is safe, make the user for it."""
+    """Say how to look around."""
     screen.say()
-    user_model = get_user_model()
-    user = user_model.objects.filter(username="admin").first()
-    if settings.DEBUG and user is None:
-        user = user_model.objects.create_superuser("admin", password="admin")  # noqa: S106 - for DEBUG alone
-    login = "as admin, password admin" if user and user.check_password("admin") else "with your own superuser"
     run = "make run" if Path(sys.prefix).name == ".venv" else "python -m testproject runserver"
-    screen.say(f"To look around: {run}, then http://localhost:8000/admin/ {login}.")
+    screen.say(f"To look around: {run}, then http://localhost:8000/admin/ {login()}.")
 
 
 def _server_version() -> str:

@@ -1,0 +1,88 @@
+"""Async handlers on one event loop, in a thread of its own; every run ends with exactly one call of `done`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from asgiref.sync import sync_to_async
+
+from ..log import event, get_logger
+from . import decide
+from .handler import Done, Finished, Handlers, Run
+from .upkeep import ConnectionUpkeep
+
+logger = get_logger("worker.coroutines")
+
+
+class Coroutines:
+    """Runs async handlers; the loop starts with the first of them."""
+
+    def __init__(self, *, handlers: Handlers, done: Done) -> None:
+        self._handlers = handlers
+        self._done = done
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._stopping = False
+        # The loop holds its tasks weakly.
+        self._tasks: set[asyncio.Future[object]] = set()
+        # Of the one thread in which Django's async ORM does its work.
+        self._upkeep = ConnectionUpkeep()
+
+    def submit(self, run: Run) -> None:
+        """Run an async handler, from any thread; returns at once."""
+        self._running_loop().call_soon_threadsafe(self._start, run)
+
+    def stop(self) -> None:
+        """Let the loop's thread end; returns at once."""
+        self._stopping = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _start(self, run: Run) -> None:
+        loop = asyncio.get_running_loop()
+        self._in_the_orm_thread(self._upkeep.before)
+        task = loop.create_task(self._handlers.acall(run))
+        self._keep(task)
+        task.add_done_callback(partial(self._ended, run))
+        run.held.interrupt = lambda: loop.call_soon_threadsafe(task.cancel)
+        if run.held.lapsed:
+            task.cancel()
+
+    def _ended(self, run: Run, task: asyncio.Task[Finished]) -> None:
+        """Report the end, also of a run that was cancelled before its handler had begun."""
+        run.held.interrupt = None
+        run.held.over = True
+        self._in_the_orm_thread(self._upkeep.after)
+        if task.cancelled():
+            self._done(Finished(run.held, decide.given_back(run.held.claimed, decide.LAPSED), run))
+        elif (error := task.exception()) is not None:
+            self._done(Finished(run.held, decide.failed_run(run.held.claimed, error, delay=1.0), run))
+        else:
+            self._done(task.result())
+
+    def _in_the_orm_thread(self, look: Callable[[], object]) -> None:
+        """Have the ORM's thread look after its connections; it works in order, so before whatever comes next."""
+        self._keep(asyncio.ensure_future(sync_to_async(look)()))
+
+    def _keep(self, task: asyncio.Future[object] | asyncio.Task[Finished]) -> None:
+        self._tasks.add(task)  # type: ignore[arg-type]
+        task.add_done_callback(self._tasks.discard)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._forever, args=(self._loop,), name="conveyor-asyncio", daemon=True).start()
+            return self._loop
+
+    def _forever(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the loop, again after a stray task of a handler has ended it: sys.exit() in one does."""
+        while not self._stopping:
+            try:
+                loop.run_forever()
+            except BaseException as error:  # noqa: BLE001 - the other handlers of this process must go on
+                event(logger, logging.ERROR, "eventloop.interrupted", error=repr(error), exc_info=error)
