@@ -11,6 +11,7 @@
 | conveyor.E007 | a backend has QUEUES that are not a list of names |
 | conveyor.W001 | no backend in TASKS is Conveyor's |
 | conveyor.W002 | Django reads and writes Conveyor's models in another database |
+| conveyor.W003 | its connections are pooled, which workers do without |
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def check_database(**_: Any) -> list[checks.CheckMessage]:
                 id="conveyor.E002",
             )
         ]
-    return [*_unsupported(alias), *_long_alias(alias), *_misrouted(alias)]
+    return [*_unsupported(alias), *_long_alias(alias), *_misrouted(alias), *_pooled(alias)]
 
 
 def check_backends(**_: Any) -> list[checks.CheckMessage]:
@@ -138,4 +139,15 @@ def _misrouted(alias: str) -> Iterator[checks.CheckMessage]:
             f"{', '.join(map(repr, sorted(used)))}.",
             hint=f"Add a database router that sends the app label 'conveyor' to {alias!r}.",
             id="conveyor.W002",
+        )
+
+
+def _pooled(alias: str) -> Iterator[checks.CheckMessage]:
+    if connections[alias].vendor == "postgresql" and connections.settings[alias]["OPTIONS"].get("pool"):
+        yield checks.Warning(
+            f"Database {alias!r} has a pool, but workers and schedulers ignore it: each of their threads keeps a "
+            f"connection of its own.",
+            hint="Let the server's max_connections have room for one to each of a worker's threads and a few more to "
+            "each of its processes, and add 'conveyor.W003' to SILENCED_SYSTEM_CHECKS.",
+            id="conveyor.W003",
         )

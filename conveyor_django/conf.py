@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+
+from .errors import describe
 
 # Fixed limits: characters of a queue's name and of an idempotency key; the largest integer; the largest id.
 MAX_QUEUE_LENGTH = 128
@@ -51,10 +52,22 @@ class ConveyorSettings:
     failed_retention_seconds: float | None = 90 * 86400.0
 
 
-_POSITIVE = {
-    "lease_seconds", "max_attempts", "max_lost", "max_releases", "max_attempt_rows", "max_payload_bytes",
-    "poll_seconds", "scheduler_seconds", "backoff_cap_seconds",
-}  # fmt: skip
+_MILLISECOND, _HOUR, _DAY, _CENTURY = 0.001, 3600, 86400, 100 * 365 * 86400
+# The least and the most that each time may be: beyond the most, waits and timestamps overflow, or nothing is rescued.
+RANGES: dict[str, tuple[float, float]] = {
+    # A lease is renewed at a third of it, and a busy machine is late by some 100 ms; it also bounds the sessions
+    # of a frozen worker, whose timeouts are of a second at least.
+    "lease_seconds": (1, _DAY),
+    "backoff_base_seconds": (0, _CENTURY),
+    "backoff_cap_seconds": (_MILLISECOND, _CENTURY),
+    "poll_seconds": (_MILLISECOND, _HOUR),
+    "notify_window_seconds": (0, 60),
+    "scheduler_seconds": (_MILLISECOND, _HOUR),
+    "grace_seconds": (0, _DAY),
+    "retention_seconds": (0, _CENTURY),
+    "failed_retention_seconds": (0, _CENTURY),
+}
+_WHOLE: tuple[float, float] = (1, MAX_INTEGER)
 _NAMES = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
 _OPTIONAL = {"retention_seconds", "failed_retention_seconds"}
 
@@ -86,14 +99,21 @@ def _value(key: str, value: Any) -> Any:
         raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a database alias, not {value!r}.")
     if value is None and name in _OPTIONAL:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a number, not {value!r}.")
-    whole = name.startswith("max_")
-    least = "above 0" if name in _POSITIVE else "of at least 0"
-    if value < 0 or (name in _POSITIVE and value == 0):
-        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a number {least}, not {value!r}.")
-    if whole and (value != int(value) or value > MAX_INTEGER):
-        raise ImproperlyConfigured(
-            f"CONVEYOR[{key!r}] must be a whole number {least}, {MAX_INTEGER:,} at most, not {value!r}."
-        )
+    whole = name not in RANGES
+    if complaint := bad_number(value, *RANGES.get(name, _WHOLE), whole=whole):
+        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] {complaint}.")
     return int(value) if whole else float(value)
+
+
+def bad_number(value: Any, least: float, most: float, *, whole: bool = False) -> str | None:
+    """Return what is wrong with a setting's number, as the end of a sentence; None where nothing is."""
+    if (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        # False for NaN too; before int(), which infinities do not have.
+        and least <= value <= most
+        and not (whole and value != int(value))
+    ):
+        return None
+    kind, unit = ("a whole number", "") if whole else ("a number", " (seconds)")
+    return f"must be {kind} from {least:,} to {most:,}{unit}, not {describe(value)}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 from django.db import connections
+from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from .errors import DatabaseUnsupported
@@ -68,6 +69,9 @@ def connect(alias: str, application_name: str, *, lease_seconds: float) -> Conne
     params = defaults | params | {"application_name": application_name}
     connection: Connection = psycopg.connect(**params, autocommit=True, prepare_threshold=0)
     try:
+        if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
+            # As Django does on its own connections, with or without a pooler.
+            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)), prepare=False)
         if is_pooled(connection):
             # Neither session settings nor prepared statements belong to us behind a pooler.
             connection.prepare_threshold = None

@@ -53,7 +53,7 @@ def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     """Return the validated job for a call of `task`; touches no database.
 
     Raises InvalidArguments (a ValueError) where the arguments do not fit the function or JSON,
-    PayloadTooLarge, and InvalidTask where no worker could find the function again.
+    PayloadTooLarge, and InvalidTask where no worker could find the function again or no row hold `run_after`.
     """
     settings = conveyor_settings()
     path = task.module_path
@@ -70,7 +70,7 @@ def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
         kwargs=kwargs_text,
         max_attempts=options_of(task).max_attempts or settings.max_attempts,
         priority=int(task.priority),
-        run_at=_aware(task.run_after),
+        run_at=_instant(path, task.run_after),
         idempotency_key=getattr(task, "idempotency_key", None),
     )
 
@@ -205,11 +205,25 @@ def _texts(path: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[s
         raise InvalidArguments(f"{path}: {error}") from error
 
 
-def _aware(run_after: dt.datetime | None) -> dt.datetime | None:
-    # Naive is allowed with USE_TZ = False only, and means the project's time zone, as in its models.
-    if run_after is None or timezone.is_aware(run_after):
-        return run_after
-    return timezone.make_aware(run_after, timezone.get_default_timezone())
+def _instant(path: str, run_after: dt.datetime | None) -> dt.datetime | None:
+    """Return the earliest start as an aware instant. Raises InvalidTask where not every reader could hold it."""
+    if run_after is None:
+        return None
+    instant = run_after
+    try:
+        # Naive is allowed with USE_TZ = False only, and means the project's time zone, as in its models.
+        if timezone.is_naive(instant):
+            instant = timezone.make_aware(instant, timezone.get_default_timezone())
+        year = instant.astimezone(dt.UTC).year
+    except OverflowError:
+        year = None
+    # A session's time zone may lie up to a day off UTC, and Python's years end at 1 and 9999.
+    if year is None or not dt.MINYEAR < year < dt.MAXYEAR:
+        raise InvalidTask(
+            f"{path}: run_after is {run_after.isoformat()}, but it must be an instant of the years "
+            f"{dt.MINYEAR + 1} to {dt.MAXYEAR - 1} in UTC; leave it out to run the job at once."
+        )
+    return instant
 
 
 def _check_transaction(task: str, alias: str) -> None:

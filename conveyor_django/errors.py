@@ -128,6 +128,9 @@ class DatabaseUnsupported(ConveyorError):
 
 
 def describe(value: Any, limit: int = 80) -> str:
-    """Return a short repr of `value` for an error message."""
-    text = repr(value)
+    """Return a short repr of `value` for an error message; its type where it has none."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - an integer of too many digits, or anybody's code
+        text = f"<{type(value).__qualname__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .compat import InvalidTask, TaskResult
 from .conf import MAX_INTEGER, MAX_KEY_LENGTH
@@ -15,6 +15,10 @@ from .jsonrule import is_storable
 
 if TYPE_CHECKING:
     from .tasks import ConveyorTask
+
+# The framework's own bounds, and a CHECK's.
+MIN_PRIORITY: Final = -100
+MAX_PRIORITY: Final = 100
 
 # Called with the exception and the run's result (whose `attempts` counts from 1); returns the delay of the
 # next attempt in seconds or as a timedelta. The signature is that of the proposal for Django itself.
@@ -37,6 +41,7 @@ class TaskOptions:
 def check_options(task: ConveyorTask[..., Any]) -> None:
     """Refuse what no worker could honour. Raises InvalidTask with the task, the value and the fix."""
     for complaint in (
+        _bad_priority(task.priority),
         _bad_max_attempts(task.max_attempts),
         _bad_backoff(task.backoff),
         _bad_timeout(task.timeout),
@@ -46,6 +51,12 @@ def check_options(task: ConveyorTask[..., Any]) -> None:
     ):
         if complaint:
             raise InvalidTask(f"{task.module_path}: {complaint}.")
+
+
+def _bad_priority(value: Any) -> str | None:
+    if _is_number(value) and value == int(value) and MIN_PRIORITY <= value <= MAX_PRIORITY:
+        return None
+    return f"priority must be a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, not {describe(value)}"
 
 
 def _bad_max_attempts(value: Any) -> str | None:
@@ -98,4 +109,5 @@ def _bad_run_after(value: Any) -> str | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    # Not math.isfinite for integers: they may be too large for a float.
+    return type(value) is not bool and (isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)))

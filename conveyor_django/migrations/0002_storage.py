@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import migrations
 
@@ -37,19 +37,34 @@ ALTER TABLE conveyor_job SET (
 WORKER_STORAGE = "ALTER TABLE conveyor_worker SET (fillfactor = 50)"
 
 
+class OnPostgreSQL(migrations.RunSQL):
+    """A statement for PostgreSQL that does nothing elsewhere.
+
+    `migrate` makes the tables also in databases where no job lives, as in an SQLite default beside the jobs' own.
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            super().database_backwards(app_label, schema_editor, from_state, to_state)
+
+
 class Migration(migrations.Migration):
     """Storage details of the tables made by 0001."""
 
     dependencies: ClassVar = [("conveyor", "0001_initial")]
 
     operations: ClassVar = [
-        migrations.RunSQL(READY_SEQUENCE, "DROP SEQUENCE conveyor_ready_seq"),
-        migrations.RunSQL(LEDGER_FUNCTION, "DROP FUNCTION conveyor_ledger_is_append_only"),
-        migrations.RunSQL(LEDGER_TRIGGER, "DROP TRIGGER conveyor_ledger_append_only ON conveyor_ledger"),
-        migrations.RunSQL(
+        OnPostgreSQL(READY_SEQUENCE, "DROP SEQUENCE conveyor_ready_seq"),
+        OnPostgreSQL(LEDGER_FUNCTION, "DROP FUNCTION conveyor_ledger_is_append_only"),
+        OnPostgreSQL(LEDGER_TRIGGER, "DROP TRIGGER conveyor_ledger_append_only ON conveyor_ledger"),
+        OnPostgreSQL(
             JOB_STORAGE,
             "ALTER TABLE conveyor_job RESET (fillfactor, autovacuum_vacuum_scale_factor, "
             "autovacuum_vacuum_threshold, autovacuum_analyze_scale_factor, autovacuum_vacuum_cost_delay)",
         ),
-        migrations.RunSQL(WORKER_STORAGE, "ALTER TABLE conveyor_worker RESET (fillfactor)"),
+        OnPostgreSQL(WORKER_STORAGE, "ALTER TABLE conveyor_worker RESET (fillfactor)"),
     ]

@@ -23,7 +23,8 @@ class Appetite:
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self._poll = poll
-        self._window = window
+        # A second look later than the poll would stop the poll.
+        self._window = min(window, poll)
         self._uniform = uniform
         self._look_at = now
         self._once_more = False

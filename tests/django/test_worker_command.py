@@ -26,5 +26,5 @@ from django.core.management.base import CommandError
 )
 def test_a_number_that_is_none_for_it(db: None, option: str, value: str, says: str) -> None:
     with pytest.raises(CommandError) as caught:
-        call_command("conveyor_worker", option, value, skip_checks=True)
+        call_command("conveyor_worker", "--drain", option, value, skip_checks=True)
     assert says in str(caught.value)

@@ -50,16 +50,16 @@ def test_some_may_be_zero(settings: Settings, key: str) -> None:
         ({"lease_seconds": 5}, "Did you mean 'LEASE_SECONDS'?"),
         ({"QQQ": 5}, "Known keys: BACKOFF_BASE_SECONDS"),
         ({5: 5}, "unknown key 5"),
-        ({"LEASE_SECONDS": "30"}, "must be a number, not '30'"),
-        ({"LEASE_SECONDS": True}, "must be a number, not True"),
-        ({"LEASE_SECONDS": None}, "must be a number, not None"),
-        ({"LEASE_SECONDS": float("nan")}, "must be a number, not nan"),
-        ({"MAX_LOST": float("inf")}, "must be a number, not inf"),
+        ({"LEASE_SECONDS": "30"}, "must be a number from 1 to 86,400 (seconds), not '30'"),
+        ({"LEASE_SECONDS": True}, "must be a number from 1 to 86,400 (seconds), not True"),
+        ({"LEASE_SECONDS": None}, "must be a number from 1 to 86,400 (seconds), not None"),
+        ({"LEASE_SECONDS": float("nan")}, "must be a number from 1 to 86,400 (seconds), not nan"),
+        ({"MAX_LOST": float("inf")}, "must be a whole number from 1 to 2,147,483,647, not inf"),
         ({"MAX_ATTEMPTS": 0}, "a whole number from 1 to 2,147,483,647, not 0"),
         ({"MAX_ATTEMPTS": 1.5}, "a whole number from 1 to 2,147,483,647, not 1.5"),
         ({"MAX_ATTEMPTS": MAX_INTEGER + 1}, "2,147,483,647, not 2147483648"),
         ({"MAX_LOST": 10**400}, "2,147,483,647, not 1000"),
-        ({"LEASE_SECONDS": 10**400}, "86,400, not 1000"),
+        ({"LEASE_SECONDS": 10**400}, "86,400 (seconds), not 1000"),
         ({"DATABASE": ""}, "must be a database alias, not ''"),
         ({"DATABASE": None}, "must be a database alias, not None"),
         ([], "must be a dict, not list"),
@@ -91,7 +91,7 @@ def test_every_time_has_its_limits(settings: Settings, key: str, least: float, m
     for fine in (least, most):
         settings.CONVEYOR = {key: fine}
         assert getattr(conveyor_settings(), key.lower()) == fine
-    for refused in (least - 0.0001, most + 0.5, -1):
+    for refused in (least - 0.0001, most + 0.5, float("inf")):
         settings.CONVEYOR = {key: refused}
         with pytest.raises(ImproperlyConfigured) as caught:
             conveyor_settings()

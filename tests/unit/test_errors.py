@@ -53,3 +53,13 @@ def test_what_may_cross_a_process_can_be_pickled(error: errors.ConveyorError) ->
 def test_describe_is_short() -> None:
     assert errors.describe("abc") == "'abc'"
     assert errors.describe("a" * 100, limit=10) == "'aaaaaaaa…"
+
+
+class Mute:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(("value", "shown"), [(10**5000, "<int>"), (Mute(), "<Mute>")], ids=["digits", "mute"])
+def test_describe_stands_what_cannot_be_shown(value: object, shown: str) -> None:
+    assert errors.describe(value) == shown

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.module_loading import autodiscover_modules
 
-from ...conf import conveyor_settings
+from ...conf import RANGES, bad_number, conveyor_settings
 from ...log import configure
 from ...scheduler.loop import SchedulerLoop
 from ...worker.supervisor import Supervisor, WorkerOptions, once
@@ -78,8 +79,8 @@ def _options(given: dict[str, Any], level: int) -> WorkerOptions:
         queues=_queues(given["queues"]),
         processes=given["processes"],
         concurrency=given["concurrency"],
-        grace=_not_negative("--grace", given["grace"]),
-        poll=_not_negative("--poll", given["poll"]),
+        grace=_seconds("--grace", given["grace"], "grace_seconds"),
+        poll=_seconds("--poll", given["poll"], "poll_seconds"),
         max_jobs=given["max_jobs"],
         max_rss_bytes=given["max_rss"] * 1024 * 1024 if given["max_rss"] else None,
         drain=given["drain"],
@@ -91,13 +92,14 @@ def _options(given: dict[str, Any], level: int) -> WorkerOptions:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
+    """Return an option's whole number."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
+    return int(text)
 
 
-def _not_negative(option: str, value: float) -> float:
-    if value < 0:
-        raise CommandError(f"{option} must be 0 or more, not {value}.")
+def _seconds(option: str, value: float, setting: str) -> float:
+    """Return the option's value where the setting that it stands for may have it."""
+    if complaint := bad_number(value, *RANGES[setting]):
+        raise CommandError(f"{option} {complaint}.")
     return value
