@@ -1,12 +1,12 @@
 # What can be done here: `make help`. Everything happens in a virtual environment of its own, $(VENV).
 #   PYTHON=python3.13   the interpreter that makes the environment (3.11 or newer)
 #   VENV=.venvs/3.13    where it is made
-#   JOBS=2              how many processes share the test suite; each has a database of its own
+#   JOBS=3              how many processes share the test suite; each has a database of its own
 #   DATABASE_URL=…      a PostgreSQL 14+ to use; unset: an embedded one is started in .postgres/
 
 PYTHON ?= python3
 VENV ?= .venv
-JOBS ?= 2
+JOBS ?= 3
 ARGS ?=
 
 BIN := $(VENV)/bin

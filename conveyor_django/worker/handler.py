@@ -75,12 +75,16 @@ class Handlers:
         self._owner = owner
         self._alias = alias
         self._settings = settings
+        self._warned: set[str] = set()
 
     def prepare(self, held: Held) -> Run:
         """Find the task and parse the arguments. Raises UnknownTask."""
         claimed = held.claimed
         task = resolve_task(claimed.task)
         run = Run(held, task, options_of(task), json.loads(claimed.args), json.loads(claimed.kwargs))
+        if run.options.timeout is not None and claimed.task not in self._warned:
+            self._warned.add(claimed.task)
+            event(logger, logging.WARNING, "task.timeout_not_enforced", task=claimed.task, timeout=run.options.timeout)
         # A backoff callable gets it too; built here, since an event loop may not query.
         if task.takes_context or run.options.backoff or has_listeners(task_started, logging.INFO):
             self._build_result(run)

@@ -96,6 +96,11 @@ def fails(folder: str, name: str) -> None:
     raise ValueError(f"{name} always fails")
 
 
+@task(timeout=0.001)
+def too_slow(folder: str, name: str) -> None:
+    note(folder, "start", name)
+
+
 @task
 def returns_nul() -> str:
     return "a\x00b\ud800"
