@@ -13,6 +13,9 @@ from typing import ClassVar
 
 from .states import Verb
 
+# The fencing token: (job id, lease version).
+Token = tuple[int, int]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
@@ -42,7 +45,7 @@ class Claimed:
         return self.attempt + self.lost_count
 
     @property
-    def token(self) -> tuple[int, int]:
+    def token(self) -> Token:
         """The fencing token: (job id, lease version)."""
         return (self.id, self.version)
 
@@ -66,7 +69,7 @@ class Outcome:
     version: int
 
     @property
-    def token(self) -> tuple[int, int]:
+    def token(self) -> Token:
         """The fencing token: (job id, lease version)."""
         return (self.id, self.version)
 

@@ -20,8 +20,9 @@ from .workers import WorkerManager
 
 if TYPE_CHECKING:
     from ..conf import ConveyorSettings
+    from ..outcomes import Token
     from .base import Connection
-    from .jobs import Rescued, Token
+    from .jobs import Rescued
 
 logger = get_logger("recovery")
 

@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from typing import IO, Final
 
-Token = tuple[int, int]
+from ..outcomes import Token
 
 COUNTERS: Final = (
     "claimed", "started", "succeeded", "retried", "snoozed", "failed", "cancelled", "released",

@@ -15,7 +15,7 @@ from ..conf import ConveyorSettings
 from ..db import Connection, is_transient
 from ..log import event, get_logger
 from ..managers.base import Row
-from ..managers.jobs import (
+from ..managers.exchange import (
     answers_from,
     claim_params,
     claimed_from,
@@ -23,13 +23,11 @@ from ..managers.jobs import (
     ready_queues,
     succeed_params,
 )
-from ..outcomes import Answer, Claimed, Committed, Ended, Outcome, Succeed
+from ..outcomes import Answer, Claimed, Committed, Ended, Outcome, Succeed, Token
 from ..sql import statement
 from . import decide
 
 logger = get_logger("worker.finisher")
-
-Token = tuple[int, int]
 
 
 @dataclass(slots=True)

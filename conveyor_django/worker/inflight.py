@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ..outcomes import Claimed
-
-Token = tuple[int, int]
+from ..outcomes import Claimed, Token
 
 
 @dataclass(slots=True, eq=False)

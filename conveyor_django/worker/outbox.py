@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..outcomes import Token
 from ..retry import exponential_delay
 from .handler import Finished
-
-Token = tuple[int, int]
 
 # At most so many outcomes go into one flush.
 BATCH: Final = 500

@@ -15,10 +15,10 @@ from ..db import Connection, DatabaseLoop
 from ..log import event, get_logger
 from ..managers.recovery import queues_to_wake, take_over
 from ..notify import notify_now
+from ..outcomes import Token
 
 logger = get_logger("worker.takeover")
 
-Token = tuple[int, int]
 
 # Between two looks at whether the dead child's sessions are gone.
 AGAIN_SECONDS = 0.05

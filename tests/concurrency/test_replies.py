@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conveyor_django.managers.jobs import claim_params, end_params, succeed_params
+from conveyor_django.managers.exchange import claim_params, end_params, succeed_params
 from conveyor_django.outcomes import Answer, Cancel, Claimed, Ended, Fail, Release, Retry, Snooze, Succeed
 from conveyor_django.sql import statement
 

@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from conveyor_django.managers.jobs import Token
 from conveyor_django.models import Attempt, Job
+from conveyor_django.outcomes import Token
 
 from ..support.factories import JobFactory
 from .conftest import NOW, Clock

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from conveyor_django.managers.jobs import Rescued, Token
+from conveyor_django.managers.jobs import Rescued
 from conveyor_django.models import Attempt, Job
+from conveyor_django.outcomes import Token
 
 from ..support.factories import JobFactory
 from .conftest import NOW, Clock
