@@ -41,7 +41,7 @@ demo: $(READY) ## 500 orders through killed and frozen workers, on an embedded P
 	@$(MANAGE) demo $(ARGS)
 
 test: $(READY) ## Run the whole test suite (ARGS='-k name' for a part)
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(READY) ## Look for mistakes
 	$(BIN)/ruff check .

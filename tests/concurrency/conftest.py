@@ -27,7 +27,8 @@ def race_schema(django_db_setup: None) -> Iterator[str]:
         use_schema(connection, SCHEMA)
         install_transition_guard(connection)
         yield SCHEMA
-        drop_schema(connection, SCHEMA)
+        # On a connection of its own: the first may be long gone by the end of the session.
+        drop_schema(connect(), SCHEMA)
 
 
 @pytest.fixture

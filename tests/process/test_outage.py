@@ -21,7 +21,8 @@ def terminate(pattern: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
-            " WHERE application_name LIKE %s AND datname = current_database() AND pid <> pg_backend_pid()",
+            " WHERE application_name LIKE %s AND application_name NOT LIKE 'conveyor test%%'"
+            " AND datname = current_database() AND pid <> pg_backend_pid()",
             (pattern,),
         )
         return cursor.fetchone()[0]
