@@ -77,7 +77,8 @@ def _somebody_listens() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
-            " WHERE application_name LIKE 'conveyor %% listener' AND query LIKE 'LISTEN%%' AND state = 'idle'"
+            " WHERE datname = current_database()"
+            " AND application_name LIKE 'conveyor %% listener' AND query LIKE 'LISTEN%%' AND state = 'idle'"
         )
         return cursor.fetchone()[0] > 0
 

@@ -78,7 +78,8 @@ def _open_transactions() -> int:
 
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'conveyor %% executor'"
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name LIKE 'conveyor %% executor'"
             " AND state LIKE 'idle in transaction%%'"
         )
         return cursor.fetchone()[0]

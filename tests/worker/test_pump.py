@@ -109,7 +109,8 @@ def test_what_it_knows_survives_a_cut_connection_and_its_outcome_is_written(benc
     bench.pump.start()
     [held] = bench.wait_held(1)
     cut = watcher.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conveyor test pump'"
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name = 'conveyor test pump'"
     ).fetchall()
     assert cut == [(True,)]
     bench.succeed(held)
@@ -200,7 +201,8 @@ def test_another_timeline_ends_the_incarnation(bench, watcher):
     [held] = bench.wait_held(1)
     bench.pump._timeline = "000000FF"
     watcher.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'conveyor test pump'"
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name = 'conveyor test pump'"
     )
     bench.succeed(held)
     wait_until(lambda: bench.errors != [], "the loop ends")
