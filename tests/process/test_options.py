@@ -14,6 +14,7 @@ from conveyor_django.states import JobState
 from testproject.shop import tasks as shop_tasks
 from tests.support import jobs
 from tests.support.databases import process_environment
+from tests.support.listening import somebody_listens
 from tests.support.processes import running
 from tests.support.waits import wait_until
 
@@ -124,21 +125,9 @@ def test_a_job_starts_when_it_is_enqueued_not_when_the_poll_comes(desk):
     """With a poll of ten minutes, only the notification can bring it in time."""
     with running("conveyor_worker", "--poll", "600") as worker:
         worker.wait_for("worker.started")
-        wait_until(_somebody_listens, "the worker listens")
+        wait_until(somebody_listens, "the worker listens")
         jobs.quick.enqueue(desk.folder, "x")
         desk.wait_started(1)
-
-
-def _somebody_listens() -> bool:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database()"
-            " AND application_name LIKE 'conveyor %% listener' AND query LIKE 'LISTEN%%' AND state = 'idle'"
-        )
-        return cursor.fetchone()[0] > 0
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from django.db import connection
 
 from conveyor_django.models import Ledger
 from tests.support import jobs
+from tests.support.listening import somebody_listens
 from tests.support.processes import PATIENCE, Desk, running
 from tests.support.server import Server, own_server
 from tests.support.waits import wait_until
@@ -47,7 +48,7 @@ def test_each_connection_of_a_worker_may_be_cut(pattern, desk, effects, all_end)
         ended = all_end(patience=OUTAGE_PATIENCE)
         if "listener" in pattern:
             # It listens again: a job comes before the poll would find it.
-            wait_until(_somebody_listens, "the listener is back")
+            wait_until(somebody_listens, "the listener is back")
         assert worker.returncode is None
         assert not worker.log("loop.failed")
     assert {j.state for j in ended} == {"succeeded"}
@@ -71,16 +72,6 @@ def _left() -> bool:
     from conveyor_django.models import Job
 
     return Job.objects.exclude(state="succeeded").exists()
-
-
-def _somebody_listens() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database()"
-            " AND application_name LIKE 'conveyor %% listener' AND query LIKE 'LISTEN%%' AND state = 'idle'"
-        )
-        return cursor.fetchone()[0] > 0
 
 
 @pytest.fixture(scope="module")

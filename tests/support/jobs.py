@@ -24,7 +24,7 @@ def note(folder: str, what: str, name: str) -> None:
 
 
 def wait_for_go(folder: str) -> None:
-    """Wait, as a slow handler does, until the test says go."""
+    """Wait, as a slow handler does, until the test says go: the handler sleeps, the test never does."""
     while not (Path(folder) / GO).exists():
         time.sleep(0.01)
 
@@ -79,6 +79,7 @@ def late_effect(folder: str, name: str) -> str:
 @task(atomic=True)
 def effect(name: str, seconds: float = 0.0) -> str:
     insert_effect(name)
+    # A handler that takes its time; no test counts on how long.
     time.sleep(seconds)
     return name
 
