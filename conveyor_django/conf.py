@@ -14,6 +14,9 @@ from .errors import describe
 # Fixed limits: characters of a queue's name and of an idempotency key; the largest integer; the largest id.
 MAX_QUEUE_LENGTH = 128
 MAX_KEY_LENGTH = 255
+# Keys that begin so are Conveyor's own: a cron entry's tick has one.
+RESERVED_KEY_PREFIX = "conveyor:"
+CRON_KEY_PREFIX = f"{RESERVED_KEY_PREFIX}cron:"
 MAX_INTEGER = 2**31 - 1
 MAX_ID = 2**63 - 1
 

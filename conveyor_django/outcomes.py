@@ -38,6 +38,8 @@ class Claimed:
     release_count: int
     lease_seconds: float
     created_at: dt.datetime
+    concurrency_key: str | None = None
+    workflow_id: int | None = None
 
     @property
     def run(self) -> int:

@@ -1,4 +1,4 @@
-"""The states of a job and the one table of its legal transitions.
+"""The states of a job, the one table of its legal transitions, and the other words that rows hold.
 
 Everything else is held against this table: the SQL by a trigger that the test suite installs, the
 documentation by a test, the CHECK constraint by the migration.
@@ -7,7 +7,7 @@ documentation by a test, the CHECK constraint by the migration.
     (new) ──┬─────────► scheduled ─────────► ready ──claim──► running ──succeed──► succeeded
             │               ▲                 ▲ ▲               │ │
             ├─────────► ready (run_at is due) │ │               │ ├──fail──► failed ──┐
-            └─────────► blocked               │ └──requeue──────│─┼──────────────────┤
+            └─────────► blocked ──promote─────┤ └──requeue──────│─┼──────────────────┤
                             retry · snooze ◄──┴─────────────────┘ └──cancel─► cancelled
                             release · rescue
 """
@@ -60,6 +60,55 @@ class Verb(StrEnum):
     PRUNE = "prune"
 
 
+class Parked(StrEnum):
+    """Why a ready job is out of the claims' way; `unpark` puts it back in line."""
+
+    # As many jobs of its concurrency key run as may.
+    KEY = "key"
+    # Its task is paused.
+    TASK = "task"
+
+
+class WorkflowRole(StrEnum):
+    """When a workflow's callback runs: once no other job of the workflow is left to end."""
+
+    # Every job succeeded.
+    ON_SUCCESS = "on_success"
+    # Some job failed or was cancelled.
+    ON_FAILURE = "on_failure"
+    # Either way.
+    ON_COMPLETION = "on_completion"
+
+
+class OnFailure(StrEnum):
+    """What becomes of a job when one that it needs fails or is cancelled."""
+
+    # It is cancelled too.
+    CANCEL = "cancel"
+    # It goes on as if it had not needed it.
+    IGNORE = "ignore"
+    # It goes on, and is told of the failure.
+    RUN = "run"
+
+
+class Missed(StrEnum):
+    """What becomes of a cron entry's ticks that nobody was there for."""
+
+    # They are dropped.
+    SKIP = "skip"
+    # The newest of them is enqueued.
+    LATEST = "latest"
+    # All of them are, up to the entry's bound.
+    ALL = "all"
+
+
+class Overlap(StrEnum):
+    """What becomes of a tick while the job of the one before has not ended."""
+
+    ALLOW = "allow"
+    SKIP = "skip"
+
+
 TERMINAL: Final = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 WAITING: Final = frozenset({JobState.BLOCKED, JobState.SCHEDULED, JobState.READY})
 
@@ -70,7 +119,8 @@ _BACK: Final = frozenset({_S.READY, _S.SCHEDULED})
 # A running job whose cancellation was requested ends `cancelled` by every verb but `succeed`.
 TRANSITIONS: Final[dict[Verb, tuple[frozenset[JobState | None], frozenset[JobState | None]]]] = {
     Verb.ENQUEUE: (frozenset({None}), WAITING),
-    Verb.PROMOTE: (frozenset({_S.SCHEDULED}), frozenset({_S.READY})),
+    # Of a blocked job: all that it needs has ended; its own run_at may still lie ahead.
+    Verb.PROMOTE: (frozenset({_S.SCHEDULED, _S.BLOCKED}), _BACK),
     Verb.CLAIM: (frozenset({_S.READY}), frozenset({_S.RUNNING})),
     Verb.RENEW: (frozenset({_S.RUNNING}), frozenset({_S.RUNNING})),
     Verb.SUCCEED: (frozenset({_S.RUNNING}), frozenset({_S.SUCCEEDED})),
@@ -82,7 +132,8 @@ TRANSITIONS: Final[dict[Verb, tuple[frozenset[JobState | None], frozenset[JobSta
     # Releases and losses are bounded: past the bound the job is `failed`.
     Verb.RELEASE: (frozenset({_S.RUNNING}), _BACK | {_S.FAILED, _S.CANCELLED}),
     Verb.RESCUE: (frozenset({_S.RUNNING}), frozenset({_S.READY, _S.FAILED, _S.CANCELLED})),
-    Verb.REQUEUE: (frozenset({_S.FAILED, _S.CANCELLED}), frozenset({_S.READY})),
+    # Within a workflow that is run again, a job waits again for those that it needs.
+    Verb.REQUEUE: (frozenset({_S.FAILED, _S.CANCELLED}), frozenset({_S.READY, _S.BLOCKED})),
     Verb.PRUNE: (TERMINAL, frozenset({None})),
 }
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
 from ..states import JobState
 from .base import Row
+
+# How many jobs behind one that may not run now a claim moves out of the way at most.
+PARK: Final = 500
 
 
 def claim_params(
@@ -18,20 +22,42 @@ def claim_params(
     """Return the parameters of claim_jobs."""
     return {
         "owner": owner, "queues": list(queues), "leases": [float(lease) for lease in queues.values()],
-        "limit": limit, "now": now,
+        "limit": limit, "park": PARK, "now": now,
     }  # fmt: skip
 
 
-def claimed_from(rows: Iterable[Row]) -> list[Claimed]:
-    """Return the claimed jobs of claim_jobs' rows."""
-    return [
-        Claimed(
-            id=row[0], version=row[1], queue=row[2], task=row[3], args=row[4], kwargs=row[5], attempt=row[6],
-            max_attempts=row[7], lost_count=row[8], release_count=row[9], lease_seconds=row[10],
-            created_at=row[11],
-        )
-        for row in rows
-    ]  # fmt: skip
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a claim brought.
+
+    `parked` and `unprovided` name exact caps as (queue, key), the key "" for a queue's own: those whose jobs were
+    moved out of the way (key None: because their task is paused), and those whose permits have to be made first, with
+    the cap.
+    """
+
+    jobs: list[Claimed] = field(default_factory=list)
+    parked: list[tuple[str, str | None]] = field(default_factory=list)
+    unprovided: list[tuple[str, str, int]] = field(default_factory=list)
+
+
+def claim_from(rows: Iterable[Row]) -> Claim:
+    """Return what claim_jobs' rows say."""
+    by_kind: dict[str, list[Row]] = {"claimed": [], "parked": [], "unprovided": []}
+    for row in rows:
+        by_kind[row[0]].append(row)
+    return Claim(
+        jobs=[_claimed(row) for row in by_kind["claimed"]],
+        parked=[(row[3], row[13]) for row in by_kind["parked"]],
+        unprovided=[(row[3], row[13], row[15]) for row in by_kind["unprovided"]],
+    )
+
+
+def _claimed(row: Row) -> Claimed:
+    return Claimed(
+        id=row[1], version=row[2], queue=row[3], task=row[4], args=row[5], kwargs=row[6], attempt=row[7],
+        max_attempts=row[8], lost_count=row[9], release_count=row[10], lease_seconds=row[11], created_at=row[12],
+        concurrency_key=row[13], workflow_id=row[14],
+    )  # fmt: skip
 
 
 def succeed_params(outcomes: Sequence[Succeed], owner: uuid.UUID, now: dt.datetime | None = None) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
-from ..states import JobState
+from ..states import JobState, WorkflowRole
 from .base import Connection, StatementManager
 from .exchange import (
+    Claim,
     answers_from,
+    claim_from,
     claim_params,
-    claimed_from,
     end_params,
     ready_queues,
     succeed_params,
@@ -41,6 +42,19 @@ class NewJob:
     idempotency_key: str | None = None
     traceparent: str | None = None
     tracestate: str | None = None
+    concurrency_key: str | None = None
+    # Of a workflow's job: its place there, and how many jobs it waits for; `enqueue_jobs` alone takes these.
+    workflow_id: int | None = None
+    workflow_role: WorkflowRole | None = None
+    pending_dependencies: int = 0
+    name: str | None = None
+
+
+_ALONE: Final = [
+    name
+    for name in NewJob.__dataclass_fields__
+    if name not in {"workflow_id", "workflow_role", "pending_dependencies", "name"}
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,7 @@ class JobManager(StatementManager):
         self, job: NewJob, *, now: dt.datetime | None = None, on: Connection | None = None
     ) -> Accepted | None:
         """Insert one job; None if its idempotency key is taken."""
-        params = {name: getattr(job, name) for name in NewJob.__dataclass_fields__}
+        params = {name: getattr(job, name) for name in _ALONE}
         rows = self.rows("enqueue_job", params | {"now": now}, on)
         return Accepted(rows[0][0], rows[0][1], JobState(rows[0][2])) if rows else None
 
@@ -92,6 +106,11 @@ class JobManager(StatementManager):
             "kwargs": [job.kwargs for job in jobs],
             "traceparents": [job.traceparent for job in jobs],
             "tracestates": [job.tracestate for job in jobs],
+            "concurrency_keys": [job.concurrency_key for job in jobs],
+            "workflow_ids": [job.workflow_id for job in jobs],
+            "workflow_roles": [job.workflow_role for job in jobs],
+            "pendings": [job.pending_dependencies for job in jobs],
+            "names": [job.name for job in jobs],
             "now": now,
         }
         accepted: list[Accepted | None] = [None] * len(jobs)
@@ -118,7 +137,48 @@ class JobManager(StatementManager):
         on: Connection | None = None,
     ) -> list[Claimed]:
         """Lease up to `limit` ready jobs; `queues` maps each name to its lease, looked at in that order."""
-        return claimed_from(self.rows("claim_jobs", claim_params(owner, queues, limit, now), on))
+        return self.claim(owner=owner, queues=queues, limit=limit, now=now, on=on).jobs
+
+    def claim(
+        self,
+        *,
+        owner: uuid.UUID,
+        queues: Mapping[str, float],
+        limit: int,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> Claim:
+        """Do as `claim_jobs`, and say also what caps and pauses kept from being claimed."""
+        return claim_from(self.rows("claim_jobs", claim_params(owner, queues, limit, now), on))
+
+    # -- caps ----------------------------------------------------------------------------------------------
+
+    def make_permits(
+        self,
+        caps: Sequence[tuple[str, str, int]],
+        *,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
+    ) -> int:
+        """Make the places of exact caps, each (queue, key, cap), where they are missing; return how many were made."""
+        params = {
+            "queues": [queue for queue, _, _ in caps], "keys": [key for _, key, _ in caps],
+            "caps": [cap for _, _, cap in caps], "now": now,
+        }  # fmt: skip
+        return len(self.rows("make_permits", params, on))
+
+    def unpark_jobs(self, keys: Sequence[tuple[str, str]], *, on: Connection | None = None) -> dict[int, str]:
+        """Put the next jobs of each (queue, key) back in line, as far as permits are free; return {id: queue}."""
+        params = {"queues": [queue for queue, _ in keys], "keys": [key for _, key in keys]}
+        return dict(self.rows("unpark_jobs", params, on))
+
+    def unpark_tasks(self, *, limit: int, on: Connection | None = None) -> dict[int, str]:
+        """Put up to `limit` jobs back in line whose task is not paused any more; return {id: queue}."""
+        return dict(self.rows("unpark_tasks", {"limit": limit}, on))
+
+    def list_parked_keys(self, *, on: Connection | None = None) -> list[tuple[str, str]]:
+        """Return each (queue, key) that has parked jobs."""
+        return self.rows("list_parked_keys", {}, on)
 
     def succeed_jobs(
         self,

@@ -1,13 +1,18 @@
-"""The tables: job and payload (hot), ledger and attempt (append-only), queue and worker (small).
+"""The tables: job and payload (hot), ledger and attempt (append-only), the others small.
 
 Rows are written by the statements in `sql/` through the managers; the models give Django's migrations, admin
-and queries a view of them. Cron, Dependency and Workflow will stand beside these.
+and queries a view of them.
 """
 
 from .attempt import Attempt
+from .cron import Cron
 from .job import Job, Payload
 from .ledger import Ledger
+from .permit import PausedTask, Permit
 from .queue import Queue
 from .worker import Worker
+from .workflow import Dependency, Workflow
 
-__all__ = ["Attempt", "Job", "Ledger", "Payload", "Queue", "Worker"]
+__all__ = [
+    "Attempt", "Cron", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue", "Worker", "Workflow",
+]  # fmt: skip

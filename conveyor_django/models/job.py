@@ -7,13 +7,16 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from ..conf import CRON_KEY_PREFIX
 from ..managers.jobs import JobManager
-from ..states import TERMINAL, JobState
+from ..states import TERMINAL, JobState, Parked, WorkflowRole
 
 # Plain strings: migrations must not depend on the enum.
 _BLOCKED, _SCHEDULED = JobState.BLOCKED.value, JobState.SCHEDULED.value
 _READY, _RUNNING = JobState.READY.value, JobState.RUNNING.value
 _TERMINAL = sorted(state.value for state in TERMINAL)
+_OPEN = sorted(state.value for state in JobState if state not in TERMINAL)
+_BY_KEY, _BY_TASK = Parked.KEY.value, Parked.TASK.value
 
 
 class Job(models.Model):
@@ -43,7 +46,17 @@ class Job(models.Model):
     lease_version = models.BigIntegerField(default=0)
     lease_expires_at = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
+    concurrency_key = models.TextField(null=True, help_text="At most the queue's key cap of one key run at once.")
+    parked = models.TextField(
+        null=True, help_text="Why a ready job is out of the claims' way: its key has no free permit, or its task is paused."
+    )
     pending_dependencies = models.IntegerField(default=0)
+    # As the dependencies' keys, without a constraint: its check would lock the workflow's row at every insert.
+    workflow = models.ForeignKey(
+        "conveyor.Workflow", null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False,
+        related_name="jobs",
+    )  # fmt: skip
+    workflow_role = models.TextField(null=True, help_text="Which callback of its workflow this is, if any.")
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True, help_text="When the first run was claimed.")
     claimed_at = models.DateTimeField(null=True, help_text="When the newest run was claimed.")
@@ -83,6 +96,16 @@ class Job(models.Model):
                 | (~Q(state=_BLOCKED) & Q(pending_dependencies__gte=0)),
                 name="conveyor_job_blocked",
             ),
+            # Only what could be claimed can be in the way of claims.
+            models.CheckConstraint(
+                condition=Q(parked__isnull=True) | Q(state=_READY, parked__in=[reason.value for reason in Parked]),
+                name="conveyor_job_parked",
+            ),
+            models.CheckConstraint(
+                condition=Q(workflow_role__isnull=True)
+                | Q(workflow__isnull=False, workflow_role__in=[role.value for role in WorkflowRole]),
+                name="conveyor_job_role",
+            ),
             models.CheckConstraint(
                 condition=Q(
                     attempt__gte=0,
@@ -99,6 +122,12 @@ class Job(models.Model):
                 condition=Q(idempotency_key__isnull=False),
                 name="conveyor_job_key",
             ),
+            # Rule 14: one job for each tick of a cron entry, in whatever queue.
+            models.UniqueConstraint(
+                fields=["idempotency_key"],
+                condition=Q(idempotency_key__startswith=CRON_KEY_PREFIX),
+                name="conveyor_job_cron_key",
+            ),
         ]
         # Nothing that a renewal writes is indexed, so that a renewal stays a HOT update.
         indexes: ClassVar = [
@@ -107,13 +136,33 @@ class Job(models.Model):
                 "queue",
                 models.F("priority").desc(),
                 "ready_seq",
-                condition=Q(state=_READY),
+                condition=Q(state=_READY, parked__isnull=True),
                 name="conveyor_job_ready",
             ),
+            # unpark_jobs, list_parked_keys: the next job of a key.
+            models.Index(
+                "queue",
+                "concurrency_key",
+                models.F("priority").desc(),
+                "ready_seq",
+                condition=Q(state=_READY, parked=_BY_KEY),
+                name="conveyor_job_parked_key",
+            ),
+            # unpark_tasks: the jobs of a task that was paused.
+            models.Index(fields=["task"], condition=Q(state=_READY, parked=_BY_TASK), name="conveyor_job_parked_task"),
             # promote_jobs, next_due: what is due.
             models.Index(fields=["run_at"], condition=Q(state=_SCHEDULED), name="conveyor_job_scheduled"),
-            # rescue_jobs, rescue_owner, release_unknown: what runs, by owner.
-            models.Index(fields=["lease_owner"], condition=Q(state=_RUNNING), name="conveyor_job_running"),
+            # rescue_jobs, rescue_owner, release_unknown: what runs, by owner. claim_jobs counts a queue's for its soft cap.
+            models.Index(
+                fields=["lease_owner"], include=["queue"], condition=Q(state=_RUNNING), name="conveyor_job_running"
+            ),
+            # Of a workflow: its jobs; and whether one of them has not ended (finish_workflows).
+            models.Index(fields=["workflow"], condition=Q(workflow__isnull=False), name="conveyor_job_workflow"),
+            models.Index(
+                fields=["workflow"],
+                condition=Q(workflow__isnull=False, workflow_role__isnull=True, state__in=_OPEN),
+                name="conveyor_job_workflow_open",
+            ),
             # prune_jobs: what ended longest ago.
             models.Index(
                 fields=["finished_at"],
@@ -139,6 +188,7 @@ class Payload(models.Model):
     kwargs = models.JSONField(default=dict)
     traceparent = models.TextField(null=True)
     tracestate = models.TextField(null=True)
+    name = models.TextField(null=True, help_text="What the job is called in its workflow.")
 
     class Meta:
         app_label = "conveyor"

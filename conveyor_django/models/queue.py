@@ -15,8 +15,13 @@ class Queue(models.Model):
 
     name = models.TextField(primary_key=True)
     paused = models.BooleanField(default=False, help_text="Nothing is claimed from a paused queue.")
-    soft_cap = models.IntegerField(null=True, blank=True)
-    exact_cap = models.IntegerField(null=True, blank=True)
+    soft_cap = models.IntegerField(
+        null=True, blank=True, help_text="About how many of its jobs run at once: counted without a lock."
+    )
+    exact_cap = models.IntegerField(null=True, blank=True, help_text="How many of its jobs run at once, never more.")
+    key_cap = models.IntegerField(
+        null=True, blank=True, help_text="How many jobs of one concurrency key run at once, never more. Empty: 1."
+    )
     lease_seconds = models.FloatField(null=True, blank=True)
     retention_seconds = models.FloatField(
         null=True, blank=True, help_text="How long succeeded and cancelled jobs are kept."
@@ -30,6 +35,7 @@ class Queue(models.Model):
             models.CheckConstraint(
                 condition=(Q(soft_cap__isnull=True) | Q(soft_cap__gt=0))
                 & (Q(exact_cap__isnull=True) | Q(exact_cap__gt=0))
+                & (Q(key_cap__isnull=True) | Q(key_cap__gt=0))
                 & (Q(lease_seconds__isnull=True) | Q(lease_seconds__gt=0))
                 & (Q(retention_seconds__isnull=True) | Q(retention_seconds__gte=0)),
                 name="conveyor_queue_limits",

@@ -5,13 +5,13 @@ WITH clock AS MATERIALIZED (
 ),
 job AS (
     INSERT INTO conveyor_job
-        (queue, task, priority, state, run_at, ready_seq, max_attempts, idempotency_key, created_at,
+        (queue, task, priority, state, run_at, ready_seq, max_attempts, idempotency_key, concurrency_key, created_at,
          attempt, lost_count, release_count, lease_version, pending_dependencies)
     SELECT %(queue)s::text, %(task)s::text, %(priority)s::smallint,
            CASE WHEN due.later THEN 'scheduled' ELSE 'ready' END,
            coalesce(%(run_at)s::timestamptz, clock.now),
            CASE WHEN due.later THEN NULL ELSE nextval('conveyor_ready_seq') END,
-           %(max_attempts)s::integer, %(idempotency_key)s::text, clock.now,
+           %(max_attempts)s::integer, %(idempotency_key)s::text, %(concurrency_key)s::text, clock.now,
            0, 0, 0, 0, 0
     FROM clock
     CROSS JOIN LATERAL (SELECT coalesce(%(run_at)s::timestamptz > clock.now, false) AS later) AS due

@@ -5,24 +5,28 @@ WITH clock AS MATERIALIZED (
 ),
 given AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('conveyor_job', 'id')) AS id,
-           CASE WHEN input.run_at > clock.now THEN 'scheduled' ELSE 'ready' END AS state,
-           CASE WHEN input.run_at > clock.now THEN NULL ELSE nextval('conveyor_ready_seq') END AS ready_seq,
+           CASE WHEN input.pending > 0 THEN 'blocked'
+                WHEN input.run_at > clock.now THEN 'scheduled' ELSE 'ready' END AS state,
+           CASE WHEN input.pending > 0 OR input.run_at > clock.now THEN NULL
+                ELSE nextval('conveyor_ready_seq') END AS ready_seq,
            clock.now, input.*
     FROM clock
     CROSS JOIN unnest(
         %(queues)s::text[], %(tasks)s::text[], %(priorities)s::smallint[], %(run_ats)s::timestamptz[],
         %(max_attempts)s::integer[], %(idempotency_keys)s::text[], %(args)s::jsonb[], %(kwargs)s::jsonb[],
-        %(traceparents)s::text[], %(tracestates)s::text[]
+        %(traceparents)s::text[], %(tracestates)s::text[], %(concurrency_keys)s::text[], %(workflow_ids)s::bigint[],
+        %(workflow_roles)s::text[], %(pendings)s::integer[], %(names)s::text[]
     ) WITH ORDINALITY AS input
         (queue, task, priority, run_at, max_attempts, idempotency_key, args, kwargs, traceparent, tracestate,
-         place)
+         concurrency_key, workflow_id, workflow_role, pending, name, place)
 ),
 job AS (
     INSERT INTO conveyor_job
         (id, queue, task, priority, state, run_at, ready_seq, max_attempts, idempotency_key, created_at,
-         attempt, lost_count, release_count, lease_version, pending_dependencies)
+         attempt, lost_count, release_count, lease_version, pending_dependencies, concurrency_key, workflow_id,
+         workflow_role)
     SELECT id, queue, task, priority, state, coalesce(run_at, now), ready_seq, max_attempts, idempotency_key,
-           now, 0, 0, 0, 0, 0
+           now, 0, 0, 0, 0, pending, concurrency_key, workflow_id, workflow_role
     FROM given
     -- In key order, so that two bulk enqueues of the same keys cannot deadlock.
     ORDER BY queue, idempotency_key, place
@@ -30,8 +34,8 @@ job AS (
     RETURNING id, created_at, state
 ),
 payload AS (
-    INSERT INTO conveyor_payload (job_id, args, kwargs, traceparent, tracestate)
-    SELECT given.id, given.args, given.kwargs, given.traceparent, given.tracestate
+    INSERT INTO conveyor_payload (job_id, args, kwargs, traceparent, tracestate, name)
+    SELECT given.id, given.args, given.kwargs, given.traceparent, given.tracestate, given.name
     FROM given
     WHERE given.id IN (SELECT id FROM job)
 )

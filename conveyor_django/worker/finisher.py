@@ -16,9 +16,10 @@ from ..db import Connection, is_transient
 from ..log import event, get_logger
 from ..managers.base import Row
 from ..managers.exchange import (
+    Claim,
     answers_from,
+    claim_from,
     claim_params,
-    claimed_from,
     end_params,
     ready_queues,
     succeed_params,
@@ -35,7 +36,7 @@ class Turn:
     """What one round trip brought."""
 
     answers: dict[Token, Answer] = field(default_factory=dict)
-    claimed: list[Claimed] = field(default_factory=list)
+    claim: Claim = field(default_factory=Claim)
     # How many jobs the claim asked for; 0 if there was no claim.
     asked: int = 0
     # Queues in which the written outcomes made a job ready.
@@ -109,7 +110,7 @@ class Finisher:
             turn.asked = limit
         for name, rows in zip([r[0] for r in requests], self._send(connection, requests), strict=True):
             if name == "claim_jobs":
-                turn.claimed = claimed_from(rows)
+                turn.claim = claim_from(rows)
                 continue
             turn.answers |= answers_from(rows)
             if name == "end_attempts":

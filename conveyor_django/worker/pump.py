@@ -169,7 +169,7 @@ class Pump(DatabaseLoop):
         self._take(turn, limit)
         if turn.ready:
             notify_now(turn.ready, alias=self._alias, on=connection)
-        if limit and not turn.claimed:
+        if limit and not turn.claim.jobs:
             self._plan.discover(connection)
         self._attend_to_suspects()
         self._settle_idle()
@@ -262,12 +262,13 @@ class Pump(DatabaseLoop):
         if not limit or not (turn.asked or self._plan.is_empty):
             return
         now = time.monotonic()
-        self._appetite.looked(now, asked=limit, got=len(turn.claimed))
-        self._found_nothing = not turn.claimed
+        claimed = turn.claim.jobs
+        self._appetite.looked(now, asked=limit, got=len(claimed))
+        self._found_nothing = not claimed
         if self._left is not None:
-            self._left -= len(turn.claimed)
-        self._board.count("claimed", len(turn.claimed))
-        for held in self._inflight.add(turn.claimed, turn.sent_at):
+            self._left -= len(claimed)
+        self._board.count("claimed", len(claimed))
+        for held in self._inflight.add(claimed, turn.sent_at):
             if not self._quarantine.admits(held, now):
                 self.executor.submit(held)
 

@@ -25,6 +25,7 @@ FENCE = """
 LOCK = "        FOR NO KEY UPDATE SKIP LOCKED\n"
 STATE, OWNER = " AND job.state || '' = 'running'", "job.lease_owner = %(owner)s::uuid AND "
 VERSION = " AND job.lease_version = given.version"
+CLAIM_LOCK = "        FOR NO KEY UPDATE OF candidate SKIP LOCKED\n    ) AS picked\n    LIMIT"
 CANCELLABLE = "WHERE id = %(id)s::bigint AND state IN ('blocked', 'scheduled', 'ready', 'running')"
 
 
@@ -153,12 +154,12 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant(
         "claim_jobs without a lock",
-        {"claim_jobs": altered("claim_jobs", ("            FOR NO KEY UPDATE OF candidate SKIP LOCKED\n", ""))},
+        {"claim_jobs": altered("claim_jobs", (CLAIM_LOCK, "    ) AS picked\n    LIMIT"))},
         ("claimers_of_one_job", "claimer_reads_before_another_commits"),
     ),
     Mutant(
         "claim_jobs that waits for locks",
-        {"claim_jobs": altered("claim_jobs", (" OF candidate SKIP LOCKED", " OF candidate"))},
+        {"claim_jobs": altered("claim_jobs", (CLAIM_LOCK, CLAIM_LOCK.replace(" SKIP LOCKED", "")))},
         ("claimers_of_one_job",), covered_in=("claimer_reads_before_another_commits",),
     ),
     Mutant(

@@ -14,7 +14,7 @@ _TRACE = {"traceparent": None, "tracestate": None}
 SAMPLES: dict[str, dict[str, Any]] = {
     "beat_worker": {"incarnation": OWNER, "draining": False, "holds_lock": True, "now": None},
     "cancel_job": {"id": 1, "now": None},
-    "claim_jobs": {"owner": OWNER, "queues": ["q1", "q2"], "leases": [30.0, 60.0], "limit": 32, "now": None},
+    "claim_jobs": {"owner": OWNER, "queues": ["q1", "q2"], "leases": [30.0, 60.0], "limit": 32, "park": 500, "now": None},
     "count_held": {"owner": OWNER},
     "deregister_worker": {"incarnation": OWNER},
     "end_attempts": {
@@ -23,18 +23,22 @@ SAMPLES: dict[str, dict[str, Any]] = {
     },
     "enqueue_job": {
         "queue": "q1", "task": "t", "args": "[]", "kwargs": "{}", "max_attempts": 5, "priority": 0,
-        "run_at": None, "idempotency_key": "k", **_TRACE, "now": None,
+        "run_at": None, "idempotency_key": "k", **_TRACE, "concurrency_key": None, "now": None,
     },
     "enqueue_jobs": {
         "queues": ["q1", "q2"], "tasks": ["t", "t"], "args": ["[]"] * 2, "kwargs": ["{}"] * 2,
         "max_attempts": [5, 5], "priorities": [0, 0], "run_ats": [None, None], "idempotency_keys": ["k", None],
-        "traceparents": [None, None], "tracestates": [None, None], "now": None,
+        "traceparents": [None, None], "tracestates": [None, None], "concurrency_keys": [None, "c"],
+        "workflow_ids": [None, None], "workflow_roles": [None, None], "pendings": [0, 0], "names": [None, None],
+        "now": None,
     },
     "find_dead_workers": {"now": None},
     "find_job_by_key": {"queue": "q1", "idempotency_key": "k"},
     "hold_worker_lock": {"incarnation": str(OWNER)},
     "list_leases": {},
+    "list_parked_keys": {},
     "list_queues": {},
+    "make_permits": {"queues": ["q1"], "keys": ["k"], "caps": [3], "now": None},
     "next_due": {"now": None},
     "notify_queues": {"channel": "c", "queues": ["q1"]},
     "promote_jobs": {"limit": 100, "now": None, **_LOCK},
@@ -54,4 +58,6 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "server_timeline": {},
     "succeed_jobs": {**_TOKENS, "results": [None, "1", "{}"], "owner": OWNER, "now": None},
     "terminate_sessions": {"application_name": "nobody"},
+    "unpark_jobs": {"queues": ["q1"], "keys": ["k"]},
+    "unpark_tasks": {"limit": 100},
 }  # fmt: skip

@@ -10,7 +10,9 @@ from typing import Any
 
 from conveyor_django.db import Connection
 
-TABLES = ("job", "payload", "ledger", "attempt", "queue", "worker")
+TABLES = (
+    "job", "payload", "ledger", "attempt", "queue", "worker", "permit", "pausedtask", "cron", "workflow", "dependency",
+)  # fmt: skip
 
 
 def create_schema(on: Connection, schema: str, *, without_index: str = "") -> None:

@@ -40,13 +40,13 @@ def test_only_succeed_leads_to_success() -> None:
 
 LEGAL = """
 new > blocked, scheduled, ready
-blocked > cancelled
+blocked > ready, scheduled, cancelled
 scheduled > ready, cancelled
 ready > running, cancelled
 running > succeeded, failed, cancelled, ready, scheduled
 succeeded > gone
-failed > ready, gone
-cancelled > ready, gone
+failed > ready, blocked, gone
+cancelled > ready, blocked, gone
 """
 
 

@@ -29,7 +29,7 @@ def finisher(owner) -> Finisher:
 
 
 def claim(finisher, connection, limit):
-    return finisher.turn(connection, [], queues=QUEUES, limit=limit).claimed
+    return finisher.turn(connection, [], queues=QUEUES, limit=limit).claim.jobs
 
 
 def succeeded(claimed, result=None):
@@ -47,7 +47,7 @@ def test_outcomes_of_both_kinds_and_the_next_claim_go_in_one_turn(finisher, conn
     first, second = claim(finisher, connection, 2)
     turn = finisher.turn(connection, [succeeded(first), retried(second)], queues=QUEUES, limit=2)
     assert turn.answers == {first.token: Answer.WON, second.token: Answer.WON}
-    assert len(turn.claimed) == turn.asked == 2
+    assert len(turn.claim.jobs) == turn.asked == 2
     assert sorted(Job.objects.values_list("state", flat=True)) == [
         "running",
         "running",
