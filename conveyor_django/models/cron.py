@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, ClassVar, Final, Self
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 
+from ..cronrules import CronPolicy, check_name, policy_from
+from ..cronspec import CronSpec
+from ..errors import InvalidCron, describe
+from ..managers.cron import CronManager
 from ..states import Missed, Overlap
+
+# What schedulers write, and nobody else: a form that was open meanwhile must not write it back.
+_SCHEDULERS: Final = {"last_tick", "last_job_id"}
+# What says whether, and when, an entry ticks.
+_SCHEDULE: Final = {"expression", "zone", "enabled"}
 
 
 class Cron(models.Model):
@@ -35,6 +46,11 @@ class Cron(models.Model):
     last_job_id = models.BigIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects: ClassVar[CronManager] = CronManager()
+
+    # The values of _SCHEDULE as they were read. Not a field.
+    _schedule_read: tuple[Any, ...] | None = None
+
     class Meta:
         app_label = "conveyor"
         verbose_name = "cron entry"
@@ -50,3 +66,89 @@ class Cron(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(
+        self,
+        *,
+        force_insert: Any = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Iterable[str] | None = None,
+    ) -> None:
+        """Save what is set by hand, and leave what schedulers write. Raises InvalidCron where that cannot be.
+
+        An entry with another expression or zone, or one that is switched on again, begins anew: what it would have
+        done until now was not missed.
+        """
+        named = {field.name for field in self._meta.concrete_fields if not field.primary_key} - _SCHEDULERS
+        written = named if update_fields is None else set(update_fields)
+        for error in self._complaints():
+            if error.field in written or self._state.adding:
+                raise error
+        if not self._state.adding and using in (None, self._state.db):
+            if self.enabled and self._schedule_read not in (None, self._schedule) and written & _SCHEDULE:
+                self.last_tick = None
+                written = written | {"last_tick"}
+            update_fields = sorted(written)
+        super().save(force_insert=force_insert, force_update=force_update, using=using, update_fields=update_fields)
+        self.remember_schedule()
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any) -> Self:
+        """Remember how it ticks, to notice a change."""
+        entry = super().from_db(db, field_names, values, **options)
+        if set(field_names) >= _SCHEDULE:
+            entry.remember_schedule()
+        return entry
+
+    def spec(self) -> CronSpec:
+        """Return when it ticks. Raises InvalidCron."""
+        return CronSpec(self.expression, self.zone)
+
+    def policy(self) -> CronPolicy:
+        """Return what it does besides. Raises InvalidCron."""
+        return policy_from(
+            missed=self.missed, max_missed=self.max_missed, overlap=self.overlap, jitter=self.jitter_seconds
+        )
+
+    def clean(self) -> None:
+        """Say what of it no scheduler could do. Raises ValidationError."""
+        errors = {
+            error.field: str(error)
+            for error in self._complaints()
+            # What is left empty `clean_fields` has refused.
+            if getattr(self, error.field) not in ("", None)
+        }
+        if errors:
+            raise ValidationError(errors)
+
+    def remember_schedule(self) -> None:
+        """Take its schedule for the one that its row has."""
+        self._schedule_read = self._schedule
+
+    @property
+    def _schedule(self) -> tuple[Any, ...]:
+        return (self.expression, self.zone, self.enabled)
+
+    def _complaints(self) -> Iterator[InvalidCron]:
+        for check in (self._check_name, self.spec, self.policy, self._check_arguments):
+            try:
+                check()
+            except InvalidCron as error:
+                yield error
+
+    def _check_name(self) -> None:
+        # One that is there is there.
+        if self._state.adding:
+            check_name(self.name)
+
+    def _check_arguments(self) -> None:
+        if not isinstance(self.args, list):
+            raise InvalidCron(
+                "args", f'args must be a list of positional arguments, such as [1, "a"], not {describe(self.args)}.'
+            )
+        if not isinstance(self.kwargs, dict):
+            raise InvalidCron(
+                "kwargs",
+                f'kwargs must be an object of named arguments, such as {{"a": 1}}, not {describe(self.kwargs)}.',
+            )
