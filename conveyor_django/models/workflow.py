@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
+from ..managers.workflows import WorkflowManager
 from ..states import OnFailure
 
 
@@ -18,8 +19,18 @@ class Workflow(models.Model):
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 
+    objects: ClassVar[WorkflowManager] = WorkflowManager()
+
     class Meta:
         app_label = "conveyor"
+        indexes: ClassVar = [
+            # find_ended_workflows: what may have ended.
+            models.Index(fields=["id"], condition=Q(finished_at__isnull=True), name="conveyor_workflow_open"),
+            # prune_workflows: what finished longest ago.
+            models.Index(
+                fields=["finished_at"], condition=Q(finished_at__isnull=False), name="conveyor_workflow_finished"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"workflow {self.pk} ({self.name})"
@@ -54,7 +65,7 @@ class Dependency(models.Model):
         ]
         indexes: ClassVar = [
             # The edges to resolve when a job ends; the sweep goes through all of them.
-            models.Index(fields=["needs"], condition=Q(resolved=False), name="conveyor_dependency_open"),
+            models.Index(fields=["needs", "job"], condition=Q(resolved=False), name="conveyor_dependency_open"),
             # The dependants of a job, to show.
             models.Index(fields=["needs"], name="conveyor_dependency_needs"),
         ]
