@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import psycopg
 
 from ..log import event, get_logger
+from ..outcomes import Answer
 from ..states import JobState
-from .jobs import JobManager
+from .jobs import NEIGHBOUR, NOT_STARTED, JobManager
 from .workers import WorkerManager
 
 if TYPE_CHECKING:
     from ..conf import ConveyorSettings
-    from ..outcomes import Token
+    from ..outcomes import Ended, Token
     from .base import Connection
     from .jobs import Rescued
 
@@ -42,6 +43,8 @@ class Takeover:
     sessions: int
     # Jobs that it still holds: somebody had their rows locked for a moment.
     held: int
+    # The queues in which a run that was ended in its stead made a job ready.
+    ready: set[str] = field(default_factory=set)
 
     @property
     def done(self) -> bool:
@@ -56,20 +59,32 @@ def take_over(
     settings: ConveyorSettings,
     reason: str,
     started: Iterable[Token] | None,
+    ended: Sequence[Ended] = (),
     on: Connection,
 ) -> Takeover:
     """Make one pass over a dead worker: end its sessions, take back its jobs, forget it if it had no session.
 
     Repeat it until `done`: a claim in flight may commit after the first pass. `started` names the runs that
-    are known to have started, None if nobody knows; `reason` is kept on the lost attempts. `on` is a psycopg
-    connection in autocommit. Database errors pass through, save that sessions which this role may not end
-    are left to their lease.
+    are known to have started, None if nobody knows; `reason` is kept on the lost attempts. `ended` are the outcomes
+    of runs that only the worker's death has ended. `on` is a psycopg connection in autocommit. Database errors pass
+    through, save that sessions which this role may not end are left to their lease.
     """
     workers = WorkerManager().db_manager(alias)
     sessions = _end_sessions(workers, incarnation, on)
     jobs: JobManager = JobManager().db_manager(alias)
+    ready: set[str] = set()
+    if ended:
+        # Before all else is taken back, and with it these; a session of theirs may still have a commit on its way.
+        if sessions:
+            return Takeover(rescued=[], sessions=sessions, held=jobs.count_held(owner=incarnation, on=on))
+        answers, ready = jobs.end_attempts(
+            ended, owner=incarnation, keep=settings.max_attempt_rows, max_releases=settings.max_releases, on=on
+        )
+        log_ended(ended, answers, owner=incarnation)
+        if Answer.BUSY in answers.values():
+            return Takeover(rescued=[], sessions=0, held=len(ended), ready=ready)
     rescued = jobs.rescue_owner(
-        owner=incarnation, started=started, reason=reason,
+        owner=incarnation, started=started, reason=reason, free_reason=NEIGHBOUR if ended else NOT_STARTED,
         max_lost=settings.max_lost, max_releases=settings.max_releases, on=on,
     )  # fmt: skip
     log_rescued(rescued, reason=reason)
@@ -77,7 +92,7 @@ def take_over(
     # Last, and only when nothing is left: as long as the row stands, every scheduler's look comes back to it.
     if sessions == 0 and held == 0 and workers.deregister_worker(incarnation=incarnation, on=on):
         event(logger, logging.WARNING, "worker.dead", worker=incarnation, database=alias, reason=reason)
-    return Takeover(rescued=rescued, sessions=sessions, held=held)
+    return Takeover(rescued=rescued, sessions=sessions, held=held, ready=ready)
 
 
 def log_rescued(rescued: Iterable[Rescued], *, reason: str) -> None:
@@ -88,6 +103,17 @@ def log_rescued(rescued: Iterable[Rescued], *, reason: str) -> None:
             logger, level, name,
             job=job.id, version=job.version, owner=job.owner, queue=job.queue, lost=job.lost, reason=reason,
         )  # fmt: skip
+
+
+def log_ended(ended: Iterable[Ended], answers: Mapping[Token, Answer], *, owner: uuid.UUID) -> None:
+    """Log one line for each run that was ended in the stead of its dead worker."""
+    for outcome in ended:
+        if answers.get(outcome.token) is Answer.WON:
+            event(
+                logger, logging.WARNING, "job.ended",
+                job=outcome.id, version=outcome.version, owner=owner, verb=outcome.verb.value,
+                error=outcome.error.message,
+            )  # fmt: skip
 
 
 def queues_to_wake(rescued: Iterable[Rescued]) -> set[str]:

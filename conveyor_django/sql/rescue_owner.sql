@@ -19,7 +19,7 @@ recorded AS (
     SELECT held.id, held.lease_version, held.attempt + held.lost_count,
            CASE WHEN held.lost THEN 'rescue' ELSE 'release' END, %(owner)s::uuid,
            CASE WHEN held.lost THEN %(error_class)s::text ELSE '' END,
-           CASE WHEN held.lost THEN %(reason)s::text ELSE 'claimed, but not started when its worker died' END,
+           CASE WHEN held.lost THEN %(reason)s::text ELSE %(free_reason)s::text END,
            '', held.claimed_at, clock.now
     FROM held CROSS JOIN clock
     ON CONFLICT (job_id, lease_version) DO NOTHING

@@ -45,6 +45,10 @@ class Appetite:
             # Spread out, so that many idle workers do not look in step.
             self._look_at = now + self._uniform(0.8, 1.2) * self._poll
 
+    def again(self, at: float) -> None:
+        """Note a reason to look at that instant, or before."""
+        self._look_at = min(self._look_at, at)
+
     def is_due(self, now: float) -> bool:
         """Say whether it is time to look."""
         return now >= self._look_at

@@ -19,14 +19,17 @@ from ..conf import conveyor_settings
 from ..log import event, get_logger
 from ..loops import Loop
 from ..managers.workers import application_name
-from .board import Board, board_places
+from . import decide
+from .board import SIGNS, Board, board_places
 from .config import FLUSH_SECONDS, ChildConfig, Exit
+from .deadlines import Deadlines
 from .executor import Executor
 from .handler import Handlers
 from .heartbeat import Heartbeat
-from .inflight import InFlight
+from .inflight import Held, InFlight
 from .plan import QueuePlan
 from .pump import FailoverDetected, Pump
+from .runs import Finished
 from .sessions import prepare_sessions
 from .wakeup import Wakeup
 
@@ -52,7 +55,8 @@ class Child:
         self._heartbeat = Heartbeat(
             owner=config.incarnation, slots=config.concurrency, supervisor_pid=config.supervisor_pid,
             plan=self._plan, inflight=self._inflight, board=self._board,
-            on_pruned=lambda: self._end(Exit.PRUNED), **self._database_options("heartbeat"),
+            on_pruned=lambda: self._end(Exit.PRUNED), on_cancelled=self._cancelled,
+            **self._database_options("heartbeat"),
         )  # fmt: skip
         self._pump = Pump(
             owner=config.incarnation, slots=config.concurrency, poll=config.poll, plan=self._plan,
@@ -61,7 +65,7 @@ class Child:
         )  # fmt: skip
         self._wakeup = Wakeup(
             owner=config.incarnation, on_queue=self._pump.ring, on_doubt=self._pump.doubt,
-            **self._database_options("listener"),
+            on_cancel=self._heard_of_cancel, **self._database_options("listener"),
         )  # fmt: skip
         handlers = Handlers(owner=config.incarnation, alias=config.alias, settings=self._settings)
         self._executor = Executor(
@@ -69,6 +73,9 @@ class Child:
             on_error=lambda error: self._failed("executor", error),
         )  # fmt: skip
         self._pump.executor = self._executor
+        self._deadlines = Deadlines(
+            inflight=self._inflight, board=self._board, grace=self._settings.timeout_grace_seconds
+        )
 
     def run(self) -> Exit:
         """Work until told to stop, until there is no more to do, or until a loop fails."""
@@ -147,52 +154,84 @@ class Child:
         self._end(Exit.DONE)
 
     def _watch(self) -> None:
-        """Stop handlers whose lease has lapsed here, also while the database is away; watch the size."""
-        self._lose_lapsed()
-        if stubborn := self._inflight.stubborn():
+        """Stop the handlers that must end; watch the size."""
+        if self._stop_what_must_end():
             # Only the end of the process ends them; it also frees the slots that they hold.
-            event(logger, logging.ERROR, "handler.unstoppable", jobs=",".join(str(h.claimed.id) for h in stubborn))
-            self._end(Exit.RECYCLE)
+            self._end(Exit.STUBBORN)
         limit = self._config.max_rss_bytes
         if limit is not None and _rss_bytes() > limit:
             event(logger, logging.INFO, "worker.too_big", rss_bytes=_rss_bytes(), limit=limit)
             self._end(Exit.RECYCLE)
 
-    def _lose_lapsed(self) -> None:
+    def _stop_what_must_end(self) -> list[Held]:
+        """Stop handlers whose lease has lapsed, also while the database is away, or whose time is over.
+
+        Returns the runs that would not stop.
+        """
+        self._board.count("looks")
         for held in self._inflight.expired():
             # The handler has ended: its outcome is being written, and the fence will decide.
             if not held.over:
                 self._heartbeat.lose(held)
+        return self._deadlines.look()
+
+    # -- cancelled jobs -------------------------------------------------------------------------------------
+
+    def _heard_of_cancel(self, job_id: int) -> None:
+        """Ask the database at once: a notification is a hint."""
+        if self._inflight.holds_job(job_id):
+            self._heartbeat.wake()
+
+    def _cancelled(self, held: Held) -> None:
+        """End a job that was cancelled before it had started."""
+        self._pump.done(Finished(held, decide.cancelled(held.claimed)))
 
     # -- how it ends ----------------------------------------------------------------------------------------
 
     def _shut_down(self) -> None:
-        """Stop claiming, drain, give back, flush, and only then stop the heartbeat (design §7)."""
+        """Stop claiming, drain, give back, flush, and only then stop the heartbeat (design §7).
+
+        A run that would not end is not given back, since it may still write: its row is its supervisor's, once this
+        process is dead.
+        """
         self._pump.quit_claiming()
+        if self._exit is Exit.STUBBORN:
+            self._board.say_leaving()
         self._heartbeat.draining = True
         self._heartbeat.wake()
         self._drain()
-        for held in self._inflight.all():
+        for held in self._inflight.to_give_back():
             if not held.over:
                 self._inflight.lapse(held)
                 held.stop()
         self._pump.give_back("its worker stopped before it had ended")
         self._pump.stop()
-        if not self._pump.join(FLUSH_SECONDS):
+        if not self._joined(self._pump):
             event(logger, logging.ERROR, "worker.unflushed", held=len(self._inflight))
         self._executor.stop()
         self._wakeup.stop()
         self._heartbeat.stop()
-        if self._heartbeat.join(FLUSH_SECONDS) and not len(self._inflight):
+        if self._joined(self._heartbeat) and not len(self._inflight):
             self._board.say_goodbye()
 
     def _drain(self) -> None:
-        """Let what runs come to its end, at most the grace, while leases are still renewed."""
+        """Let what runs come to its end, at most the grace, while leases are still renewed.
+
+        What would not end anyway is not waited for.
+        """
         grace = 0.0 if self._exit in (Exit.PRUNED, Exit.LOOP_FAILED) else self._config.grace
         until = time.monotonic() + grace
         while (left := until - time.monotonic()) > 0 and not self._inflight.wait_empty(min(left, WATCH_SECONDS)):
             self._board.count("pulse")
-            self._lose_lapsed()
+            if len(self._stop_what_must_end()) == len(self._inflight):
+                return
+
+    def _joined(self, loop: Loop) -> bool:
+        """Wait for a loop's end, at most the time for a flush; say whether it came."""
+        until = time.monotonic() + FLUSH_SECONDS
+        while not (ended := loop.join(WATCH_SECONDS)) and time.monotonic() < until:
+            self._board.count("looks")
+        return ended
 
     def _database_options(self, role: str) -> dict[str, Any]:
         return {
@@ -204,7 +243,7 @@ class Child:
 
 
 def _shown(board: Board) -> dict[str, int]:
-    return {name: value for name, value in board.counters().items() if name not in {"pulse", "goodbye"}}
+    return {name: value for name, value in board.counters().items() if name not in SIGNS}
 
 
 def _rss_bytes() -> int:

@@ -31,6 +31,8 @@ class Exit(IntEnum):
     FAILOVER = 77
     # The supervisor got a second signal and left at once.
     FORCED = 78
+    # A run would not end when it was told to: only the end of the process ends it.
+    STUBBORN = 79
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

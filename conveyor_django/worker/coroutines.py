@@ -12,17 +12,23 @@ from asgiref.sync import sync_to_async
 
 from ..log import event, get_logger
 from . import decide
-from .handler import Done, Finished, Handlers, Run
+from .handler import Handlers
+from .interrupt import Interrupted
+from .runs import Done, Finished, Run
 from .upkeep import ConnectionUpkeep
 
 logger = get_logger("worker.coroutines")
 
 
 class Coroutines:
-    """Runs async handlers; the loop starts with the first of them."""
+    """Runs async handlers; the loop starts with the first of them.
 
-    def __init__(self, *, handlers: Handlers, done: Done) -> None:
+    `begin` starts a handler's clock; it raises Interrupted where the run has to end before its handler has begun.
+    """
+
+    def __init__(self, *, handlers: Handlers, begin: Callable[[Run], None], done: Done) -> None:
         self._handlers = handlers
+        self._begin = begin
         self._done = done
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
@@ -49,16 +55,17 @@ class Coroutines:
         self._keep(task)
         task.add_done_callback(partial(self._ended, run))
         run.held.interrupt = lambda: loop.call_soon_threadsafe(task.cancel)
-        if run.held.lapsed:
+        try:
+            self._begin(run)
+        except Interrupted:
             task.cancel()
 
     def _ended(self, run: Run, task: asyncio.Task[Finished]) -> None:
         """Report the end, also of a run that was cancelled before its handler had begun."""
         run.held.interrupt = None
-        run.held.over = True
         self._in_the_orm_thread(self._upkeep.after)
         if task.cancelled():
-            self._done(Finished(run.held, decide.given_back(run.held.claimed, decide.LAPSED), run))
+            self._done(self._handlers.ends.stopped(run.held, run, asyncio.CancelledError()))
         elif (error := task.exception()) is not None:
             self._done(Finished(run.held, decide.failed_run(run.held.claimed, error, delay=1.0), run))
         else:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from ..compat import normalize_json
-from ..errors import UnknownTask, UnstorableResult
-from ..jsonrule import dumps, scrub, scrub_text
-from ..outcomes import Claimed, Committed, ErrorInfo, Fail, Release, Retry, Succeed
+from .. import endings
+from ..errors import JobCancelled, TaskTimeout, UnknownTask, UnstorableResult
+from ..jsonrule import scrub_text
+from ..options import TaskOptions
+from ..outcomes import Cancel, Claimed, Ended, ErrorInfo, Fail, Release, Retry, Snooze, Succeed, Token
 from ..retry import exponential_delay
+from ..states import Verb
+from ..stored import result_text
+from .board import Limit
 
 MAX_MESSAGE = 10_000
 MAX_TRACEBACK = 50_000
@@ -18,38 +22,58 @@ UNKNOWN_CAP_SECONDS = 300.0
 # A job that this process could not even begin is tried again after 1 s, 2 s, … at most a minute.
 UNBEGUN_CAP_SECONDS = 60.0
 LAPSED = "the lease could not be kept"
-
-
-def result_text(claimed: Claimed, value: Any) -> str | None:
-    """Return a handler's return value as JSON text, None for None.
-
-    Characters and numbers that PostgreSQL refuses are replaced (rule 3); a type that JSON cannot hold
-    raises UnstorableResult.
-    """
-    if value is None:
-        return None
-    try:
-        return dumps(scrub(normalize_json(value)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UnstorableResult(claimed.task, error) from error
+# What a handler's word is called in an outcome.
+ENDINGS = {
+    endings.Retry: Verb.RETRY, endings.Snooze: Verb.SNOOZE, endings.Cancel: Verb.CANCEL, endings.Fail: Verb.FAIL,
+}  # fmt: skip
+KINDS: dict[Verb, type[Ended]] = {kind.verb: kind for kind in (Retry, Snooze, Cancel, Fail)}
 
 
 def succeeded(claimed: Claimed, value: Any) -> Succeed:
     """Return the outcome of a handler that returned `value`. Raises UnstorableResult."""
-    return Succeed(id=claimed.id, version=claimed.version, result=result_text(claimed, value))
+    return Succeed(id=claimed.id, version=claimed.version, result=result_text(claimed.task, value))
 
 
-def committed(claimed: Claimed, result: str | None) -> Committed:
-    """Return the outcome of an atomic handler whose transaction has committed."""
-    return Committed(id=claimed.id, version=claimed.version, result=result)
-
-
-def failed_run(claimed: Claimed, error: BaseException, delay: float) -> Retry | Fail:
+def failed_run(claimed: Claimed, error: BaseException, delay: float) -> Ended:
     """Return the outcome of a handler that raised: again after `delay` seconds while the budget lasts."""
-    info = error_info(error)
-    if claimed.attempt >= claimed.max_attempts or isinstance(error, UnstorableResult):
-        return Fail(id=claimed.id, version=claimed.version, error=info)
-    return Retry(id=claimed.id, version=claimed.version, error=info, delay=delay)
+    return ended(claimed, verdict(claimed, error, TaskOptions()), error, delay)
+
+
+def verdict(claimed: Claimed, error: BaseException, options: TaskOptions) -> Verb:
+    """Say what becomes of a job whose handler raised `error`: retry, snooze, fail or cancel.
+
+    A handler's own word counts first; then an unstorable result, whose work is done; then `discard_on`, `retry_on`
+    and the budget of attempts.
+    """
+    word = next((verb for kind, verb in ENDINGS.items() if isinstance(error, kind)), None)
+    if word is not None and word is not Verb.RETRY:
+        return word
+    if word is None:
+        if isinstance(error, UnstorableResult):
+            return Verb.FAIL
+        if options.discard_on is not None and isinstance(error, options.discard_on):
+            return Verb.CANCEL
+        if options.retry_on is not None and not isinstance(error, options.retry_on):
+            return Verb.FAIL
+    return Verb.RETRY if claimed.attempt < claimed.max_attempts else Verb.FAIL
+
+
+def ended(claimed: Claimed, verb: Verb, error: BaseException, delay: float = 0.0) -> Ended:
+    """Return the outcome of that verb; `delay` seconds are those of a retry or a snooze."""
+    return KINDS[verb](id=claimed.id, version=claimed.version, error=error_info(error), delay=delay)
+
+
+def cancelled(claimed: Claimed) -> Cancel:
+    """Return the outcome of a job that was cancelled when this process had claimed it, but not begun."""
+    return Cancel(id=claimed.id, version=claimed.version, error=error_info(JobCancelled(claimed.id)))
+
+
+def killed(token: Token, limit: Limit) -> Ended:
+    """Return the outcome of a run that only the end of its process has ended: it was cancelled, or had no time left."""
+    error: Exception = JobCancelled(token[0], running=True)
+    if limit.timeout is not None:
+        error = TaskTimeout(f"the run of job {token[0]}", limit.timeout, killed=True)
+    return KINDS[limit.verb](id=token[0], version=token[1], error=error_info(error), delay=limit.delay)
 
 
 def unknown_task(claimed: Claimed, error: UnknownTask) -> Release:

@@ -14,9 +14,11 @@ from ..log import event, get_logger
 from . import decide
 from .board import Board
 from .coroutines import Coroutines
-from .handler import Done, Finished, Handlers, Run
+from .handler import Handlers
 from .inflight import Held
 from .interrupt import Interrupted, Interrupter
+from .runs import Done, Finished, Run
+from .statements import Statements
 from .upkeep import ConnectionUpkeep
 
 logger = get_logger("worker.executor")
@@ -48,7 +50,7 @@ class Executor:
             threading.Thread(target=self._report_errors, name=f"conveyor-executor-{i}", daemon=True)
             for i in range(threads)
         ]
-        self._coroutines = Coroutines(handlers=handlers, done=done)
+        self._coroutines = Coroutines(handlers=handlers, begin=self._begin, done=self._over)
 
     def start(self) -> None:
         """Start the threads; the event loop starts with the first async job."""
@@ -79,44 +81,71 @@ class Executor:
 
     def _work(self) -> None:
         """Take one job after the other: the life of an executor thread."""
-        upkeep = ConnectionUpkeep()
+        upkeep, statements = ConnectionUpkeep(), Statements()
         while (work := self._inbox.get()) is not None:
             upkeep.before()
             if isinstance(work, Held):
-                self._run(work)
+                self._run(work, statements)
+                statements.settle()
             else:
                 self._guarded(work)
             self._say_left_open(work, upkeep.after())
         connections.close_all()
 
-    def _run(self, held: Held) -> None:
+    def _run(self, held: Held, statements: Statements) -> None:
+        if not held.take():
+            # Cancelled while it waited for a thread; who did that has said so.
+            return
         held.place = self._board.mark_started(held.token)
         self._board.count("started")
         interrupter = Interrupter()
+
+        def interrupt() -> None:
+            # Both, and first so that the handler does not take the database's error for one to deal with.
+            interrupter.interrupt()
+            statements.cut()
+
         run: Run | None = None
         finished: Finished | None = None
         try:
             with interrupter.interruptible():
-                held.interrupt = interrupter.interrupt
+                held.interrupt, held.shield = interrupt, interrupter.shield
                 run = self._handlers.prepare(held)
                 if run.is_async:
-                    held.interrupt = None
+                    held.interrupt = held.shield = None
                 else:
+                    self._begin(run)
                     finished = self._handlers.call(run)
         except UnknownTask as error:
             finished = Finished(held, decide.unknown_task(held.claimed, error))
-        except Interrupted:
-            # It came between the handler's end and ours: the lease is gone, so is the outcome.
-            finished = finished or Finished(held, decide.given_back(held.claimed, decide.LAPSED))
+        except Interrupted as error:
+            # It came before the handler's begin, or between its end and ours.
+            finished = finished or self._handlers.ends.stopped(held, run, error)
         except BaseException as error:  # noqa: BLE001 - a defect of ours or of a receiver must not lose the job
             finished = Finished(held, decide.failed_run(held.claimed, error, delay=1.0), run)
         finally:
-            held.interrupt = None
+            held.interrupt = held.shield = None
         if finished is not None:
-            held.over = True
-            self._done(finished)
+            self._over(finished)
         elif run is not None:
             self._coroutines.submit(run)
+
+    def _begin(self, run: Run) -> None:
+        """Start the handler's clock. Raises Interrupted if the run has to end before its handler has begun."""
+        held = run.held
+        held.begin(run.timeout)
+        if held.place is not None and (limit := self._handlers.ends.limit(run)) is not None:
+            self._board.limit(held.place, limit)
+        if held.must_end:
+            raise Interrupted
+
+    def _over(self, finished: Finished) -> None:
+        """Pass on the end of a run: from here on nothing interrupts it, and nothing is due."""
+        held = finished.held
+        held.end()
+        if held.place is not None:
+            self._board.excuse(held.place)
+        self._done(finished)
 
     def _say_left_open(self, work: Held | Job, aliases: list[str]) -> None:
         """Say that a handler left a transaction open: what it wrote in it is rolled back."""

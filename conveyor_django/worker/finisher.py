@@ -59,13 +59,15 @@ class Finisher:
         *,
         queues: Mapping[str, float],
         limit: int,
+        plain: bool = False,
     ) -> Turn:
         """Write `outcomes` and claim up to `limit` jobs, in one transaction and one round trip.
 
+        `plain`: by claim_plain_jobs, which leaves alone what a cap, a key or a pause may keep from running.
         A transient error passes through: nothing is known then, and the same outcomes are to be given again.
         """
         try:
-            return self._exchange(connection, [outcome for _, outcome in outcomes], queues, limit)
+            return self._exchange(connection, [outcome for _, outcome in outcomes], queues, limit, plain=plain)
         except psycopg.Error as error:
             if is_transient(error) or connection.closed or not outcomes:
                 raise
@@ -91,7 +93,13 @@ class Finisher:
         return whole
 
     def _exchange(
-        self, connection: Connection, outcomes: Sequence[Outcome], queues: Mapping[str, float], limit: int
+        self,
+        connection: Connection,
+        outcomes: Sequence[Outcome],
+        queues: Mapping[str, float],
+        limit: int,
+        *,
+        plain: bool = False,
     ) -> Turn:
         """Send what there is to send in one pipeline, then read the answers."""
         turn = Turn(sent_at=time.monotonic())
@@ -106,16 +114,23 @@ class Finisher:
             keep, bound = self._settings.max_attempt_rows, self._settings.max_releases
             requests.append(("end_attempts", end_params(ended, self._owner, keep, bound)))
         if limit > 0 and queues:
-            requests.append(("claim_jobs", claim_params(self._owner, queues, limit)))
+            requests.append(self._claim(queues, limit, plain=plain))
             turn.asked = limit
         for name, rows in zip([r[0] for r in requests], self._send(connection, requests), strict=True):
-            if name == "claim_jobs":
+            if name in {"claim_jobs", "claim_plain_jobs"}:
                 turn.claim = claim_from(rows)
                 continue
             turn.answers |= answers_from(rows)
             if name == "end_attempts":
                 turn.ready = ready_queues(rows)
         return turn
+
+    def _claim(self, queues: Mapping[str, float], limit: int, *, plain: bool) -> tuple[str, dict[str, Any]]:
+        params = claim_params(self._owner, queues, limit)
+        if not plain:
+            return "claim_jobs", params
+        del params["park"]
+        return "claim_plain_jobs", params
 
     def _send(self, connection: Connection, requests: list[tuple[str, dict[str, Any]]]) -> list[list[Row]]:
         """Run the statements in one transaction; alone, a statement needs neither pipeline nor BEGIN."""

@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
 from inspect import iscoroutinefunction
 from typing import Any
 
 from ..compat import announce, has_listeners, task_finished, task_started
 from ..conf import ConveyorSettings
 from ..context import ConveyorContext
-from ..errors import LeaseLost
-from ..log import event, get_logger
-from ..outcomes import Ended, Outcome
+from ..effects import Fence
+from ..endings import raised
+from ..outcomes import Ended
 from ..results import finished_result, running_result
-from ..retry import exponential_delay
+from ..retry import MAX_DELAY
 from ..states import Verb
+from ..steps import Steps
 from ..tasks import TaskOptions, options_of, resolve_task
-from . import decide
-from .atomic import NotBegun, run_atomically
+from .atomic import run_atomically
+from .ends import Ends, heeded
 from .inflight import Held
-from .interrupt import Interrupted
-
-logger = get_logger("worker.handler")
+from .ownloop import run_on_own_loop
+from .runs import Finished, Run
 
 # The ends that task_finished tells of: a retry is not one.
 LAST_VERBS = frozenset({Verb.SUCCEED, Verb.FAIL, Verb.CANCEL})
-# A century: beyond it timestamps overflow before long.
-MAX_DELAY = 100 * 365 * 86400.0
-
-
-@dataclass(slots=True, eq=False)
-class Run:
-    """One run of a handler, ready to be called."""
-
-    held: Held
-    task: Any
-    options: TaskOptions
-    args: list[Any]
-    kwargs: dict[str, Any]
-    # Built only for a handler that takes its context, for a signal's receivers, or for a backoff callable.
-    result: Any = None
-    error: BaseException | None = None
-    value: Any = None
-
-    @property
-    def is_async(self) -> bool:
-        """Whether it runs on the event loop. An atomic one needs the thread that holds the transaction."""
-        return iscoroutinefunction(self.task.func) and not self.options.atomic
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Finished:
-    """How a run ended, for the finisher; `run` is None where no handler ran."""
-
-    held: Held
-    outcome: Outcome
-    run: Run | None = field(default=None, repr=False)
-
-
-# Called with the end of a run, from any thread.
-Done = Callable[[Finished], None]
 
 
 class Handlers:
@@ -75,18 +36,18 @@ class Handlers:
         self._owner = owner
         self._alias = alias
         self._settings = settings
-        self._warned: set[str] = set()
+        self.ends = Ends(settings)
 
     def prepare(self, held: Held) -> Run:
         """Find the task and parse the arguments. Raises UnknownTask."""
         claimed = held.claimed
         task = resolve_task(claimed.task)
-        run = Run(held, task, options_of(task), json.loads(claimed.args), json.loads(claimed.kwargs))
-        if run.options.timeout is not None and claimed.task not in self._warned:
-            self._warned.add(claimed.task)
-            event(logger, logging.WARNING, "task.timeout_not_enforced", task=claimed.task, timeout=run.options.timeout)
+        options = options_of(task)
+        fence = Fence(held, owner=self._owner, alias=self._alias, atomic=options.atomic)
+        args, kwargs = json.loads(claimed.args), json.loads(claimed.kwargs)
+        run = Run(held, fence, task, options, args, kwargs, self._timeout(options))
         # A backoff callable gets it too; built here, since an event loop may not query.
-        if task.takes_context or run.options.backoff or has_listeners(task_started, logging.INFO):
+        if task.takes_context or options.backoff_callable or has_listeners(task_started, logging.INFO):
             self._build_result(run)
         return run
 
@@ -95,23 +56,19 @@ class Handlers:
         try:
             self._announce_start(run)
             if run.options.atomic:
-                outcome, run.value = run_atomically(
-                    run.held, lambda: self._invoke(run), owner=self._owner, alias=self._alias
-                )
+                outcome, run.value = run_atomically(run.fence, lambda: self._invoke(run), timeout=run.timeout)
                 return Finished(run.held, outcome, run)
-            run.value = self._invoke(run)
-            return Finished(run.held, decide.succeeded(run.held.claimed, run.value), run)
+            return self.ends.returned(run, self._invoke(run))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
-            return self._failed(run, error)
+            return self.ends.failed(run, error)
 
     async def acall(self, run: Run) -> Finished:
         """Run an async handler on this event loop and say how it ended."""
         try:
             self._announce_start(run)
-            run.value = await run.task.func(*self._call_args(run), **run.kwargs)
-            return Finished(run.held, decide.succeeded(run.held.claimed, run.value), run)
+            return self.ends.returned(run, heeded(run, raised(await self._awaited(run))))
         except BaseException as error:  # noqa: BLE001 - as above; a cancellation is how it is interrupted
-            return self._failed(run, error)
+            return self.ends.failed(run, error)
 
     def wants_announcement(self, finished: Finished) -> bool:
         """Say whether anybody listens to the end of this run."""
@@ -138,7 +95,18 @@ class Handlers:
 
     def _invoke(self, run: Run) -> Any:
         """Call the handler in this thread; a coroutine function runs on a loop of its own here."""
-        return run.task.call(*self._call_args(run), **run.kwargs)
+        if iscoroutinefunction(run.task.func):
+            return heeded(run, raised(run_on_own_loop(run.held, lambda: self._awaited(run))))
+        return heeded(run, raised(run.task.call(*self._call_args(run), **run.kwargs)))
+
+    def _awaited(self, run: Run) -> Any:
+        return run.task.func(*self._call_args(run), **run.kwargs)
+
+    def _timeout(self, options: TaskOptions) -> float | None:
+        """Return the seconds that a run may take, None for no limit; an atomic one always has one."""
+        if options.timeout is not None:
+            return min(float(options.timeout), MAX_DELAY)
+        return self._settings.atomic_timeout_seconds if options.atomic else None
 
     def _call_args(self, run: Run) -> list[Any]:
         if not run.task.takes_context:
@@ -148,6 +116,8 @@ class Handlers:
             alias=self._alias,
             job_id=run.held.claimed.id,
             fencing_token=run.held.claimed.version,
+            _fence=run.fence,
+            _steps=Steps(run.fence),
         )
         return [context, *run.args]
 
@@ -165,44 +135,7 @@ class Handlers:
         if run.result is not None and has_listeners(task_started, logging.INFO):
             announce(task_started, sender=_sender(run), task_result=run.result)
 
-    def _failed(self, run: Run, error: BaseException) -> Finished:
-        claimed = run.held.claimed
-        run.error = error
-        if isinstance(error, (Interrupted, asyncio.CancelledError)) and run.held.lapsed:
-            return Finished(run.held, decide.given_back(claimed, decide.LAPSED), run)
-        if isinstance(error, NotBegun):
-            return Finished(run.held, decide.not_begun(claimed, error.__cause__ or error))
-        if isinstance(error, LeaseLost):
-            return Finished(run.held, decide.given_back(claimed, str(error)), run)
-        return Finished(run.held, decide.failed_run(claimed, error, self._delay(run, error)), run)
-
-    def _delay(self, run: Run, error: BaseException) -> float:
-        """Return the seconds until the next attempt: the task's own backoff, else the exponential one."""
-        default = exponential_delay(
-            run.held.claimed.attempt,
-            base=self._settings.backoff_base_seconds,
-            cap=self._settings.backoff_cap_seconds,
-        )
-        if run.options.backoff is None:
-            return default
-        try:
-            return _seconds(run.options.backoff(error, run.result))
-        except BaseException as broken:  # noqa: BLE001 - user code; the job must still get its retry
-            event(
-                logger, logging.ERROR, "backoff.failed",
-                job=run.held.claimed.id, task=run.held.claimed.task, error=repr(broken), exc_info=broken,
-            )  # fmt: skip
-            return default
-
 
 def _sender(run: Run) -> type:
     """Return the class that the framework's signals name as their sender: the backend's."""
     return type(run.task.get_backend())
-
-
-def _seconds(delay: Any) -> float:
-    """Return a backoff callable's answer in seconds. Raises TypeError or ValueError for nonsense."""
-    seconds = delay.total_seconds() if isinstance(delay, timedelta) else float(delay)
-    if not 0 <= seconds <= MAX_DELAY:
-        raise ValueError(f"backoff returned {delay!r}; return seconds between 0 and {MAX_DELAY:.0f}")
-    return seconds

@@ -29,7 +29,8 @@ BEATS_PER_LEASE = 3
 class Heartbeat(DatabaseLoop):
     """Registers the process, then beats until stopped; it outlives the drain and stops last but one.
 
-    `on_pruned` is called when the worker's row is gone: somebody declared it dead.
+    `on_pruned` is called when the worker's row is gone: somebody declared it dead; `on_cancelled` with a held job
+    that was cancelled before it had started.
     """
 
     name = "heartbeat"
@@ -44,6 +45,7 @@ class Heartbeat(DatabaseLoop):
         inflight: InFlight,
         board: Board,
         on_pruned: Callable[[], None],
+        on_cancelled: Callable[[Held], None],
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -56,6 +58,7 @@ class Heartbeat(DatabaseLoop):
         self._inflight = inflight
         self._board = board
         self._on_pruned = on_pruned
+        self._on_cancelled = on_cancelled
         self._pooled = False
         self._locked = False
         self._bell = threading.Event()
@@ -132,17 +135,22 @@ class Heartbeat(DatabaseLoop):
         self._plan.refresh_leases(connection)
 
     def _renew(self, connection: Connection) -> None:
-        """Renew what is held, by token; a lease found lost stops its handler."""
+        """Renew what is held, by token; a lease found lost, or a job found cancelled, stops its handler."""
         leases = self._inflight.leases()
         if not leases:
             return
         sent_at = time.monotonic()
         answers = Job.objects.db_manager(self._alias).renew_leases(leases, owner=self._owner, on=connection)
         self._inflight.renewed([t for t, (answer, _) in answers.items() if answer is Answer.WON], sent_at)
-        for token, (answer, _) in answers.items():
+        for token, (answer, is_cancelled) in answers.items():
+            held = self._inflight.get(token)
             # Where the handler has ended by itself, its outcome's own answer counts.
-            if answer is Answer.LOST and (held := self._inflight.get(token)) and not held.over:
+            if held is None or held.over:
+                continue
+            if answer is Answer.LOST:
                 self.lose(held)
+            elif is_cancelled and not held.cancelled:
+                self._cancel(held)
 
     def lose(self, held: Held) -> None:
         """Give up a lease: stop the handler, count it."""
@@ -154,3 +162,14 @@ class Heartbeat(DatabaseLoop):
             job=held.claimed.id, version=held.claimed.version, task=held.claimed.task,
         )  # fmt: skip
         held.stop()
+
+    def _cancel(self, held: Held) -> None:
+        """Stop the handler of a job that somebody cancelled; one that only waits is not run at all."""
+        event(
+            logger, logging.INFO, "job.cancelling",
+            job=held.claimed.id, version=held.claimed.version, task=held.claimed.task,
+        )  # fmt: skip
+        if held.cancel():
+            self._on_cancelled(held)
+        else:
+            held.stop()

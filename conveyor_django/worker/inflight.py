@@ -24,10 +24,25 @@ class Held:
     place: int | None = None
     # When the lease was found lost or lapsed (monotonic): the handler is being stopped.
     lapsed_at: float | None = None
-    # The handler has ended by itself; its outcome is on its way, or being committed.
+    # How long the handler may run, in seconds, and until when (monotonic); None: for ever.
+    timeout: float | None = None
+    due_at: float | None = None
+    # Somebody cancelled the job, and this process has heard of it.
+    cancelled: bool = False
+    # The handler went on for longer than it may.
+    overdue: bool = False
+    # Since when the handler is being stopped for one of these two (monotonic).
+    stopping_since: float | None = None
+    # The outcome is certain, or being committed: nothing interrupts the handler any more.
     over: bool = False
-    # Set by the executor while the handler can be interrupted.
+    # The handler has returned or raised.
+    ended: bool = False
+    # Set by the executor while the handler can be interrupted; the second keeps what was sent from arriving.
     interrupt: Callable[[], object] | None = field(default=None, repr=False)
+    shield: Callable[[], object] | None = field(default=None, repr=False)
+    # A thread has taken it: it is no longer only waiting.
+    _taken: bool = field(default=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def token(self) -> Token:
@@ -39,10 +54,62 @@ class Held:
         """Whether the lease is lost or lapsed."""
         return self.lapsed_at is not None
 
+    @property
+    def must_end(self) -> bool:
+        """Whether nothing of the run but a commit that came first counts any more."""
+        return not self.over and (self.lapsed or self.stopping_since is not None)
+
+    def take(self) -> bool:
+        """Begin with it; False if it was cancelled while it waited, and must not be run."""
+        with self._lock:
+            self._taken = not self.cancelled
+            return self._taken
+
+    def begin(self, timeout: float | None) -> None:
+        """Note that the handler begins and how long it may run, in seconds."""
+        self.timeout = timeout
+        self.due_at = None if timeout is None else time.monotonic() + timeout
+
+    def cancel(self) -> bool:
+        """Note that the job was cancelled; say whether it only waited: then it will not be run."""
+        with self._lock:
+            self.cancelled = True
+            if self._taken and self.stopping_since is None:
+                self.stopping_since = time.monotonic()
+            return not self._taken
+
+    def expire(self, now: float) -> bool:
+        """Note that the handler's time is over, if it is and was not noted before; say whether that is new."""
+        if self.due_at is None or now < self.due_at or self.overdue:
+            return False
+        self.overdue = True
+        if self.stopping_since is None:
+            self.stopping_since = now
+        return True
+
     def stop(self) -> None:
         """Interrupt the handler, if one runs that can be."""
-        if (interrupt := self.interrupt) is not None:
-            interrupt()
+        with self._lock:
+            if self.interrupt is not None and not self.over:
+                self.interrupt()
+
+    def settle(self) -> None:
+        """Note that the outcome is certain, or being committed; called by the handler's own thread."""
+        with self._lock:
+            self.over = True
+            if self.shield is not None:
+                self.shield()
+
+    def end(self) -> None:
+        """Note that the handler has returned or raised."""
+        with self._lock:
+            self.over = self.ended = True
+
+    def unless_ended(self, act: Callable[[], object]) -> None:
+        """Do what must not be done after the handler's end."""
+        with self._lock:
+            if not self.ended:
+                act()
 
 
 class InFlight:
@@ -108,14 +175,13 @@ class InFlight:
                 held.lapsed_at = time.monotonic()
         return first
 
-    def stubborn(self) -> list[Held]:
-        """Return the runs that go on a whole lease after it had lapsed: their handlers cannot be stopped."""
-        now = time.monotonic()
-        return [
-            held
-            for held in self.all()
-            if held.lapsed_at is not None and not held.over and now - held.lapsed_at > held.claimed.lease_seconds
-        ]
+    def to_give_back(self) -> list[Held]:
+        """Return what may be given back: not a run that is being stopped, whose handler may still write."""
+        return [held for held in self.all() if held.stopping_since is None or held.ended]
+
+    def holds_job(self, job_id: int) -> bool:
+        """Say whether a run of that job is held."""
+        return any(token[0] == job_id for token in self.tokens())
 
     def running(self) -> int:
         """Return how many are held whose lease has not lapsed."""

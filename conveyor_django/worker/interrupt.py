@@ -33,15 +33,18 @@ class Interrupter:
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Mark the code inside as what `interrupt` may stop; used by one thread at a time."""
-        ident = threading.get_ident()
-        self._ident = ident
+        self._ident = threading.get_ident()
         try:
             yield
         finally:
-            with self._lock:
-                self._ident = None
-                # One that was sent, but not yet raised, would otherwise hit whatever runs next.
-                _raise_in_thread(ident, _NULL)
+            self.shield()
+
+    def shield(self) -> None:
+        """Be uninterruptible from here on; called by the thread inside `interruptible()`."""
+        with self._lock:
+            self._ident = None
+            # One that was sent, but not yet raised, would otherwise hit whatever runs next.
+            _raise_in_thread(threading.get_ident(), _NULL)
 
     def interrupt(self) -> bool:
         """Raise Interrupted in the thread inside `interruptible()`; False if none is."""

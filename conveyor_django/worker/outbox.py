@@ -6,7 +6,7 @@ from typing import Final
 
 from ..outcomes import Token
 from ..retry import exponential_delay
-from .handler import Finished
+from .runs import Finished
 
 # At most so many outcomes go into one flush.
 BATCH: Final = 500

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import count
+from collections.abc import Collection, Iterable
 
 from ..db import Connection
 from ..models import Job, Queue
@@ -12,7 +11,8 @@ from ..models import Job, Queue
 class QueuePlan:
     """The queues of one worker process; written by one thread at a time, read by all.
 
-    Without names it takes every queue that is found to have jobs.
+    Without names it takes every queue that is found to have jobs. The queue that had no turn for the longest time goes
+    first: however long the backlog of one is, each of the others that has jobs is served once before it comes again.
     """
 
     def __init__(self, names: Iterable[str], *, alias: str, lease_seconds: float) -> None:
@@ -21,7 +21,6 @@ class QueuePlan:
         self._alias = alias
         self._lease = lease_seconds
         self._own_leases: dict[str, float] = {}
-        self._turn = count()
 
     @property
     def is_empty(self) -> bool:
@@ -45,12 +44,14 @@ class QueuePlan:
         self._own_leases = Queue.objects.db_manager(self._alias).list_leases(on=connection)
 
     def turn(self) -> dict[str, float]:
-        """Return {queue: lease in seconds} in the order of this turn: another queue goes first each time."""
-        names = self._names
-        if not names:
-            return {}
-        first = next(self._turn) % len(names)
-        return {name: self._own_leases.get(name, self._lease) for name in names[first:] + names[:first]}
+        """Return {queue: lease in seconds} in the order in which it is their turn."""
+        return {name: self._own_leases.get(name, self._lease) for name in self._names}
+
+    def served(self, queues: Collection[str]) -> None:
+        """Note from which queues jobs were claimed: these go last now."""
+        if queues:
+            # A new list: another thread may read the old one.
+            self._names = sorted(self._names, key=lambda name: name in queues)
 
     @property
     def longest_lease(self) -> float:

@@ -28,8 +28,12 @@ class ChildProcess:
     started_at: float = field(default_factory=time.monotonic)
     pulse: int = 0
     pulsed_at: float = field(default_factory=time.monotonic)
+    looks: int = 0
+    looked_at: float = field(default_factory=time.monotonic)
     # It was asked to end: its end is no surprise.
     expected: bool = False
+    # Another one has its place already.
+    replaced: bool = False
 
     @property
     def pid(self) -> int:
@@ -53,6 +57,18 @@ class ChildProcess:
         if pulse != self.pulse:
             self.pulse, self.pulsed_at = pulse, now
         return now - self.pulsed_at > seconds
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it said itself that it claims nothing more, since a run would not end."""
+        return bool(self.board.counters()["leaving"])
+
+    def is_frozen(self, seconds: float) -> bool:
+        """Say whether its main thread has not looked around for so long: code holds the GIL, or it is stopped."""
+        looks, now = self.board.counters()["looks"], time.monotonic()
+        if looks != self.looks:
+            self.looks, self.looked_at = looks, now
+        return now - self.looked_at > seconds
 
     def close(self) -> None:
         """Let go of a process that has ended."""

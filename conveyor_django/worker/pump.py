@@ -19,14 +19,16 @@ from ..outcomes import Answer
 from . import decide
 from .appetite import Appetite
 from .board import Board
+from .dependants import release_dependants
 from .executor import Executor
 from .finisher import Finisher, Turn
-from .handler import Finished
 from .inflight import Held, InFlight
+from .limits import Limits
 from .outbox import Outbox
 from .plan import QueuePlan
 from .quarantine import Quarantine
 from .report import report
+from .runs import Finished
 
 logger = get_logger("worker.pump")
 
@@ -75,6 +77,7 @@ class Pump(DatabaseLoop):
         # Everything that may end the pump's wait comes through here; None is a bare wake-up.
         self._inbox: queue.SimpleQueue[Finished | str | None] = queue.SimpleQueue()
         self._outbox = Outbox()
+        self._limits = Limits(alias=self._alias)
         self._quarantine = Quarantine()
         self._found_nothing = False
         self._claiming = threading.Event()
@@ -106,8 +109,8 @@ class Pump(DatabaseLoop):
         self.wake()
 
     def give_back(self, reason: str) -> None:
-        """Give back, free, all that is held and has no outcome yet."""
-        for held in self._inflight.all():
+        """Give back, free, what is held and has no outcome yet, save the runs that are being stopped."""
+        for held in self._inflight.to_give_back():
             self.done(Finished(held, decide.given_back(held.claimed, reason)))
 
     # -- the loop -------------------------------------------------------------------------------------------
@@ -162,11 +165,14 @@ class Pump(DatabaseLoop):
             [(finished.held.claimed, finished.outcome) for finished in batch],
             queues=queues,
             limit=limit,
+            plain=self._limits.are_far(now),
         )
         # First what ended: it makes room for what was claimed.
         for finished in batch:
             self._settle(finished, turn.answers.get(finished.outcome.token, Answer.BUSY))
         self._take(turn, limit)
+        self._attend_to_limits(batch, turn, connection)
+        self._release_dependants(batch, turn, connection)
         if turn.ready:
             notify_now(turn.ready, alias=self._alias, on=connection)
         if limit and not turn.claim.jobs:
@@ -235,6 +241,24 @@ class Pump(DatabaseLoop):
         if answer is not Answer.LOST:
             self.executor.announce(finished)
 
+    def _attend_to_limits(self, batch: list[Finished], turn: Turn, connection: Connection) -> None:
+        """Give the places of caps to whose turn it is, and look for them."""
+        ended = [f.held.claimed for f in batch if turn.answers.get(f.outcome.token, Answer.BUSY) is not Answer.BUSY]
+        now = time.monotonic()
+        if (seconds := self._limits.attend(turn, ended, connection, now)) is not None:
+            self._appetite.again(now + seconds)
+            self._found_nothing = False
+
+    def _release_dependants(self, batch: list[Finished], turn: Turn, connection: Connection) -> None:
+        """See to what waited for the jobs that have ended, and look for it at once."""
+        lost = {Answer.LOST, Answer.BUSY}
+        ended = [f.held.claimed for f in batch if turn.answers.get(f.outcome.token, Answer.BUSY) not in lost]
+        queues = release_dependants(ended, alias=self._alias, on=connection)
+        turn.ready |= queues
+        if [name for name in queues if self._plan.wants(name)]:
+            self._appetite.woken(time.monotonic())
+            self._found_nothing = False
+
     def _forget(self, held: Held) -> None:
         self._inflight.drop(held.token)
         self._quarantine.forget(held)
@@ -265,6 +289,7 @@ class Pump(DatabaseLoop):
         claimed = turn.claim.jobs
         self._appetite.looked(now, asked=limit, got=len(claimed))
         self._found_nothing = not claimed
+        self._plan.served({job.queue for job in claimed})
         if self._left is not None:
             self._left -= len(claimed)
         self._board.count("claimed", len(claimed))

@@ -9,7 +9,7 @@ from ..log import event, get_logger
 from ..outcomes import Answer
 from ..states import Verb
 from .board import Board
-from .handler import Finished
+from .runs import Finished
 
 logger = get_logger("worker.outcome")
 

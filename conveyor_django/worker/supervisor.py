@@ -17,7 +17,7 @@ from django.db import connections
 from ..conf import ConveyorSettings
 from ..log import event, get_logger
 from ..loops import Loop
-from .board import Board, board_places
+from .board import SIGNS, Board, board_places
 from .config import FLUSH_SECONDS, ChildConfig, Exit, stuck_after
 from .processes import ChildProcess, spawn
 from .reload import FileWatch
@@ -32,6 +32,8 @@ ECHO_SECONDS = 0.005
 # A child that lived shorter than this is not replaced at once, but after a growing delay.
 YOUNG_SECONDS = 5.0
 MAX_RESPAWN_SECONDS = 30.0
+# A child with a run past its time and grace is frozen if its main thread has not looked around for so long.
+FROZEN_SECONDS = 2.0
 # What a child may take beyond its grace to give back and flush; a frozen one never would.
 OVERTIME_SECONDS = 2 * FLUSH_SECONDS + 2.0
 
@@ -173,13 +175,13 @@ class Supervisor:
             child.close()
 
     def _ended(self, child: ChildProcess, code: int) -> None:
-        # Neither code proves that nothing is held: a handler may have called os._exit().
-        clean = code in (Exit.DONE, Exit.RECYCLE) and child.said_goodbye
+        # No code proves that nothing is held: a handler may have called os._exit().
+        clean = code in (Exit.DONE, Exit.RECYCLE, Exit.STUBBORN) and child.said_goodbye
         if clean:
             event(logger, logging.INFO, "child.ended", pid=child.pid, exit=Exit(code).name)
         else:
             self._died(child, code)
-        if not self._stopping and not (clean and code == Exit.DONE and self._options.drain):
+        if not (self._stopping or child.replaced or (clean and code == Exit.DONE and self._options.drain)):
             self._plan_respawn(child, clean=clean)
 
     def _died(self, child: ChildProcess, code: int) -> None:
@@ -190,7 +192,16 @@ class Supervisor:
             pid=child.pid, incarnation=child.config.incarnation, exit=code, started=len(child.board.started()),
             signal=_signal_name(-code) if code < 0 else None,
         )  # fmt: skip
-        self._takeovers.add(Dead(incarnation=child.config.incarnation, started=child.board.started(), reason=reason))
+        overdue = child.board.overdue(time.monotonic())
+        # Where a run is to blame, the others were only its neighbours.
+        started = [] if overdue else child.board.started()
+        self._takeovers.add(Dead(incarnation=child.config.incarnation, started=started, overdue=overdue, reason=reason))
+
+    def _replace(self, child: ChildProcess) -> None:
+        """Start another child in the place of one that will end."""
+        if not (child.replaced or self._stopping):
+            child.replaced = True
+            self._respawns.append(time.monotonic())
 
     def _plan_respawn(self, child: ChildProcess, *, clean: bool) -> None:
         # One that ran nothing before it was recycled would be recycled again: --max-rss is below its bare size.
@@ -212,7 +223,12 @@ class Supervisor:
         limit = stuck_after(self._settings.lease_seconds)
         overdue = time.monotonic() > self._stop_by
         for child in self._children:
-            if overdue or child.is_stuck(limit):
+            if child.is_leaving:
+                self._replace(child)
+            outstays = self._outstays(child)
+            if outstays:
+                self._replace(child)
+            if overdue or outstays or child.is_stuck(limit):
                 # First the deed: the log may be what everybody waits for.
                 child.process.kill()
                 event(logger, logging.ERROR, "child.stuck", pid=child.pid, incarnation=child.config.incarnation)
@@ -221,6 +237,14 @@ class Supervisor:
             for child in self._children:
                 if not child.expected:
                     child.signal(signal.SIGTERM)
+
+    def _outstays(self, child: ChildProcess) -> bool:
+        """Say whether a child has a run that should have ended, and cannot or does not end itself for it."""
+        # Asked each time: it has to see the looks change.
+        is_frozen = child.is_frozen(FROZEN_SECONDS)
+        late = time.monotonic() - self._settings.timeout_grace_seconds
+        patience = 0.0 if is_frozen else self._options.grace + OVERTIME_SECONDS
+        return bool(child.board.overdue(late - patience))
 
     def _patience(self) -> float:
         waits = [WATCH_SECONDS, *(at - time.monotonic() for at in self._respawns)]
@@ -236,7 +260,7 @@ class Supervisor:
         for loop in [self._takeovers, *self._companions]:
             if not loop.join(self._settings.lease_seconds):
                 event(logger, logging.ERROR, "loop.unfinished", loop=loop.name)
-        for name in ("pulse", "goodbye"):
+        for name in SIGNS:
             self._totals.pop(name, None)
         event(logger, logging.INFO, "worker.totals", **self._totals)
 

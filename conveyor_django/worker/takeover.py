@@ -16,6 +16,8 @@ from ..log import event, get_logger
 from ..managers.recovery import queues_to_wake, take_over
 from ..notify import notify_now
 from ..outcomes import Token
+from . import decide
+from .board import Limit
 
 logger = get_logger("worker.takeover")
 
@@ -29,7 +31,10 @@ class Dead:
     """A child that ended without giving back what it held."""
 
     incarnation: uuid.UUID
+    # The runs that count as lost.
     started: list[Token]
+    # The runs that had to end and did not, which the process was ended for, or took with it.
+    overdue: dict[Token, Limit]
     reason: str
 
 
@@ -76,9 +81,10 @@ class Takeovers(DatabaseLoop):
                 settings=self._settings,
                 reason=dead.reason,
                 started=dead.started,
+                ended=[decide.killed(token, limit) for token, limit in dead.overdue.items()],
                 on=connection,
             )
-            notify_now(queues_to_wake(taken.rescued), alias=self._alias, on=connection)
+            notify_now(queues_to_wake(taken.rescued) | taken.ready, alias=self._alias, on=connection)
             if taken.done:
                 event(logger, logging.INFO, "takeover.done", incarnation=dead.incarnation)
                 return

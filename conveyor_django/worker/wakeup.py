@@ -12,7 +12,7 @@ import psycopg
 
 from ..db import Connection, DatabaseLoop, is_pooled
 from ..log import event, get_logger
-from ..notify import CHANNEL
+from ..notify import CANCEL_CHANNEL, CHANNEL
 
 logger = get_logger("worker.wakeup")
 
@@ -27,9 +27,10 @@ class ListenerDeaf(psycopg.OperationalError):
 
 
 class Wakeup(DatabaseLoop):
-    """Passes on the queues that it is notified of; a hint only, the pump's poll never stops.
+    """Passes on the queues and the cancelled jobs that it is notified of: hints only, polls and heartbeats never stop.
 
-    `on_queue` gets each queue's name; `on_doubt` is called when notifications may have been missed.
+    `on_queue` gets each queue's name, `on_cancel` each job's id; `on_doubt` is called when notifications may have been
+    missed.
     """
 
     name = "wakeup"
@@ -40,12 +41,14 @@ class Wakeup(DatabaseLoop):
         owner: uuid.UUID,
         on_queue: Callable[[str], None],
         on_doubt: Callable[[], None],
+        on_cancel: Callable[[int], None],
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self._probe = f"{_PROBE}{owner}"
         self._on_queue = on_queue
         self._on_doubt = on_doubt
+        self._on_cancel = on_cancel
 
     def connected(self, connection: Connection) -> None:
         """Listen; whatever was said before is lost, so look."""
@@ -53,7 +56,8 @@ class Wakeup(DatabaseLoop):
             event(logger, logging.WARNING, "listener.deaf", reason="a pooler stands between: polling only")
             self.stopping.wait()
             return
-        connection.execute(f"LISTEN {CHANNEL}")
+        for channel in (CHANNEL, CANCEL_CHANNEL):
+            connection.execute(f"LISTEN {channel}")
         self._on_doubt()
 
     def work(self, connection: Connection) -> None:
@@ -63,6 +67,8 @@ class Wakeup(DatabaseLoop):
             for notification in connection.notifies(timeout=1.0, stop_after=1):
                 if notification.payload == self._probe:
                     heard_at = time.monotonic()
+                elif notification.channel == CANCEL_CHANNEL:
+                    self._heard_of_cancel(notification.payload)
                 elif not notification.payload.startswith(_PROBE):
                     self._on_queue(notification.payload)
             now = time.monotonic()
@@ -73,3 +79,8 @@ class Wakeup(DatabaseLoop):
                 asked_at = now
                 connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, self._probe))
             self.healthy()
+
+    def _heard_of_cancel(self, payload: str) -> None:
+        # Anybody may notify.
+        if payload.isascii() and payload.isdecimal():
+            self._on_cancel(int(payload))

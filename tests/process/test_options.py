@@ -113,14 +113,6 @@ def test_a_result_that_postgresql_refuses_is_scrubbed_and_its_neighbours_are_not
     assert Ledger.objects.get(job=ended[0]).result == "a\ufffdb\ufffd"
 
 
-def test_a_timeout_that_is_not_enforced_yet_is_not_passed_over_in_silence(desk, all_end):
-    for name in "ab":
-        jobs.too_slow.enqueue(desk.folder, name)
-    with running("conveyor_worker") as worker:
-        all_end()
-        assert len(worker.log("task.timeout_not_enforced")) == 1
-
-
 def test_a_job_starts_when_it_is_enqueued_not_when_the_poll_comes(desk):
     """With a poll of ten minutes, only the notification can bring it in time."""
     with running("conveyor_worker", "--poll", "600") as worker:

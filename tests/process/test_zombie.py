@@ -6,23 +6,42 @@ import os
 import signal
 
 import pytest
+from django.db import connections
 
 from conveyor_django.models import Attempt, Job, Ledger, Worker
 from conveyor_django.states import JobState
 from tests.support import jobs
+from tests.support.databases import database_url
 from tests.support.processes import running
 from tests.support.waits import wait_until
 
 WORKER = ("conveyor_worker", "--processes", "1", "--concurrency", "1")
 
 
-@pytest.mark.parametrize("task", [jobs.gated, jobs.gated_effect, jobs.late_effect])
-def test_a_thawed_zombie_changes_nothing(task, desk, effects, all_end):
+# Of the project's own connections; -c, so that it is the default of what commits by itself too.
+SERIALIZABLE = {"options": "-c default_transaction_isolation=serializable"}
+
+
+# Frozen in a plain handler; in an atomic one that has written, and that has not; between its success and its commit.
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        (jobs.gated, {}),
+        (jobs.gated_effect, {}),
+        (jobs.late_effect, {}),
+        (jobs.effect_before_commit, {}),
+        (jobs.late_effect, SERIALIZABLE),
+        (jobs.effect_before_commit, SERIALIZABLE),
+    ],
+    ids=lambda value: getattr(value, "name", None) or ("serializable" if value else "default"),
+)
+def test_a_thawed_zombie_changes_nothing(task, options, desk, effects, all_end):
     job_id = int(task.enqueue(desk.folder, "order").id.split(":")[1])
-    with running(*WORKER) as first:
+    url = database_url(OPTIONS=connections["default"].settings_dict["OPTIONS"] | options)
+    with running(*WORKER, DATABASE_URL=url) as first:
         [pid] = desk.wait_started(1)
         os.kill(pid, signal.SIGSTOP)
-        with running(*WORKER) as second:
+        with running(*WORKER, DATABASE_URL=url) as second:
             # The lease lapses, the job is rescued and started again by the other worker's child.
             desk.wait_started(2)
             desk.go()

@@ -6,12 +6,15 @@ import threading
 import uuid
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import DatabaseError, connection, connections, transaction
 
+from conveyor_django.effects import Fence
 from conveyor_django.errors import ForeignWrite, LeaseLost, LeftOpen, UnstorableResult
 from conveyor_django.models import Job, Ledger
-from conveyor_django.worker.atomic import NotBegun, run_atomically, writes_refused_elsewhere
+from conveyor_django.transactions import HAS_TRANSACTION_TIMEOUT, writes_refused_elsewhere
+from conveyor_django.worker.atomic import NotBegun, run_atomically
 from conveyor_django.worker.inflight import InFlight
+from tests.support.connections import scalar
 from tests.support.factories import ready_jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,6 +35,11 @@ def held(owner):
     return held
 
 
+@pytest.fixture
+def fence(held, owner):
+    return Fence(held, owner=owner, alias="default", atomic=True)
+
+
 def rescue(owner) -> None:
     def work():
         Job.objects.rescue_owner(owner=owner, max_lost=3, max_releases=9, reason="a test says so")
@@ -42,7 +50,7 @@ def rescue(owner) -> None:
     thread.join()
 
 
-def test_the_writes_the_ledger_row_and_the_transition_are_one_commit(held, owner):
+def test_the_writes_the_ledger_row_and_the_transition_are_one_commit(held, fence, owner):
     seen = []
 
     def handler():
@@ -50,59 +58,59 @@ def test_the_writes_the_ledger_row_and_the_transition_are_one_commit(held, owner
         transaction.on_commit(lambda: seen.append(Ledger.objects.count()))
         return "result"
 
-    outcome, value = run_atomically(held, handler, owner=owner, alias="default")
+    outcome, value = run_atomically(fence, handler)
     assert (value, outcome.result) == ("result", '"result"')
     job = Job.objects.get()
     assert (job.state, job.priority) == ("succeeded", 7)
     assert seen == [1]
 
 
-def test_it_is_over_before_its_commit_so_that_no_heartbeat_takes_its_end_for_a_loss(held, owner):
+def test_it_is_over_before_its_commit_so_that_no_heartbeat_takes_its_end_for_a_loss(held, fence, owner):
     at_commit = []
 
     def handler():
         # The framework's own hook was registered first; this one runs right after the commit.
         transaction.on_commit(lambda: at_commit.append(held.over))
 
-    run_atomically(held, handler, owner=owner, alias="default")
+    run_atomically(fence, handler)
     assert at_commit == [True]
 
 
-def test_a_lease_lost_while_it_ran_rolls_everything_back(held, owner):
+def test_a_lease_lost_while_it_ran_rolls_everything_back(held, fence, owner):
     def handler():
         rescue(owner)
         with connection.cursor() as cursor:
             cursor.execute("CREATE TABLE test_atomic_effect (x int)")
 
     with pytest.raises(LeaseLost):
-        run_atomically(held, handler, owner=owner, alias="default")
+        run_atomically(fence, handler)
     assert "test_atomic_effect" not in connection.introspection.table_names()
     assert Job.objects.get().state == "ready"
     assert not Ledger.objects.exists()
 
 
-def test_a_result_that_cannot_be_stored_rolls_back(held, owner):
+def test_a_result_that_cannot_be_stored_rolls_back(held, fence, owner):
     def handler():
         Job.objects.filter(pk=held.claimed.id).update(priority=7)
         return object()
 
     with pytest.raises(UnstorableResult):
-        run_atomically(held, handler, owner=owner, alias="default")
+        run_atomically(fence, handler)
     assert Job.objects.get().priority == 0
 
 
-def test_a_hook_that_raises_after_the_commit_is_logged_and_no_outcome(held, owner, caplog):
+def test_a_hook_that_raises_after_the_commit_is_logged_and_no_outcome(held, fence, owner, caplog):
     def handler():
         transaction.on_commit(lambda: 1 / 0)
 
-    outcome, _ = run_atomically(held, handler, owner=owner, alias="default")
+    outcome, _ = run_atomically(fence, handler)
     assert outcome.token == held.token
     assert Job.objects.get().state == "succeeded"
     assert "job.hook_failed" in caplog.text
 
 
 @pytest.mark.parametrize("level", ["SERIALIZABLE", "REPEATABLE READ"])
-def test_it_runs_at_read_committed_whatever_the_default(held, owner, level):
+def test_it_runs_at_read_committed_whatever_the_default(held, fence, owner, level):
     seen = []
 
     def handler():
@@ -113,33 +121,66 @@ def test_it_runs_at_read_committed_whatever_the_default(held, owner, level):
     with connection.cursor() as cursor:
         cursor.execute(f"SET default_transaction_isolation = '{level.lower()}'")
     try:
-        run_atomically(held, handler, owner=owner, alias="default")
+        run_atomically(fence, handler)
     finally:
         with connection.cursor() as cursor:
             cursor.execute("RESET default_transaction_isolation")
     assert seen == ["read committed"]
 
 
-def test_a_database_that_does_not_let_it_begin_is_no_failure_of_the_handler(held, owner, watcher):
+def bounds() -> tuple[str, str | None]:
+    """Return the statement's and, from PostgreSQL 17 on, the transaction's bound in force."""
+    statement = scalar(connection, "SHOW statement_timeout")
+    has_other = connection.pg_version >= HAS_TRANSACTION_TIMEOUT
+    return (statement, scalar(connection, "SHOW transaction_timeout") if has_other else None)
+
+
+@pytest.mark.parametrize(
+    ("before", "timeout", "seen"),
+    [("0", 60, "65s"), ("10s", 60, "10s"), ("2min", 60, "65s"), ("0", None, "0")],
+)
+def test_the_database_bounds_it_a_little_above_its_timeout(held, fence, before, timeout, seen):
+    inside = []
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET statement_timeout = '{before}'")
+    try:
+        run_atomically(fence, lambda: inside.append(bounds()), timeout=timeout)
+        assert bounds()[0] == before
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET statement_timeout")
+    [(statement, whole)] = inside
+    assert statement == seen
+    assert whole in {None, "0" if timeout is None else "65s"}
+
+
+def test_a_statement_beyond_the_bound_is_cut_off(held, fence):
+    with pytest.raises(DatabaseError, match="timeout"), fence.success(timeout=0.05):
+        scalar(connection, "SELECT pg_sleep(60)")
+    connection.close()
+    assert Job.objects.get().state == "running"
+
+
+def test_a_database_that_does_not_let_it_begin_is_no_failure_of_the_handler(held, fence, owner, watcher):
     connection.ensure_connection()
     watcher.execute("SELECT pg_terminate_backend(%s)", (connection.connection.info.backend_pid,))
     called = []
     try:
         with pytest.raises(NotBegun):
-            run_atomically(held, lambda: called.append(1), owner=owner, alias="default")
+            run_atomically(fence, lambda: called.append(1))
     finally:
         connection.close()
     assert called == []
 
 
-def test_a_block_left_open_is_an_error_and_nothing_commits(held, owner):
+def test_a_block_left_open_is_an_error_and_nothing_commits(held, fence, owner):
     def handler():
         Job.objects.filter(pk=held.claimed.id).update(priority=7)
         transaction.atomic().__enter__()
 
     try:
         with pytest.raises(LeftOpen):
-            run_atomically(held, handler, owner=owner, alias="default")
+            run_atomically(fence, handler)
     finally:
         connection.in_atomic_block = False
         connection.savepoint_ids.clear()

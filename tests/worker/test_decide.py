@@ -7,8 +7,11 @@ import json
 
 import pytest
 
+from conveyor_django import endings
 from conveyor_django.errors import UnknownTask, UnstorableResult
+from conveyor_django.options import TaskOptions
 from conveyor_django.outcomes import Claimed, Fail, Release, Retry
+from conveyor_django.states import Verb
 from conveyor_django.worker import decide
 
 
@@ -64,6 +67,60 @@ def test_an_exception_retries_while_the_budget_lasts():
 
 def test_the_last_attempt_fails():
     assert isinstance(decide.failed_run(claimed(attempt=3), ValueError("x"), delay=4.0), Fail)
+
+
+OPTIONS = TaskOptions(retry_on=(OSError, KeyError), discard_on=(FileNotFoundError,))
+
+
+@pytest.mark.parametrize(
+    ("error", "attempt", "verb"),
+    [
+        (KeyError("x"), 1, Verb.RETRY),
+        (ConnectionError("x"), 2, Verb.RETRY),
+        (KeyError("x"), 3, Verb.FAIL),
+        # Neither listed nor a subclass of what is.
+        (ValueError("x"), 1, Verb.FAIL),
+        # Both: discard_on is looked at first.
+        (FileNotFoundError("x"), 1, Verb.CANCEL),
+        (FileNotFoundError("x"), 3, Verb.CANCEL),
+        # A handler's own word counts whatever the lists say.
+        (endings.Retry(), 1, Verb.RETRY),
+        (endings.Retry(), 3, Verb.FAIL),
+        (endings.Snooze(1), 3, Verb.SNOOZE),
+        (endings.Cancel(), 1, Verb.CANCEL),
+        (endings.Fail(), 1, Verb.FAIL),
+        (UnstorableResult("shop.pay", "x"), 1, Verb.FAIL),
+    ],
+    ids=repr,
+)
+def test_what_becomes_of_a_job_whose_handler_raised(error, attempt, verb):
+    assert decide.verdict(claimed(attempt=attempt), error, OPTIONS) is verb
+
+
+def test_with_nothing_to_retry_on_every_exception_fails_the_job():
+    assert decide.verdict(claimed(), ValueError("x"), TaskOptions(retry_on=())) is Verb.FAIL
+    assert decide.verdict(claimed(), endings.Retry(), TaskOptions(retry_on=())) is Verb.RETRY
+
+
+@pytest.mark.parametrize("listed", [TaskOptions(discard_on=TypeError), TaskOptions(retry_on=TypeError)])
+def test_an_unstorable_result_fails_the_job_though_it_is_a_type_error(listed):
+    assert decide.verdict(claimed(), UnstorableResult("shop.pay", "x"), listed) is Verb.FAIL
+
+
+def test_an_ending_keeps_its_reason_and_where_it_came_from():
+    try:
+        try:
+            raise OSError("no route")
+        except OSError as error:
+            raise endings.Retry(5, "the bank is away") from error
+    except endings.Retry as ending:
+        outcome = decide.ended(claimed(), Verb.RETRY, ending, 5.0)
+    assert (outcome.verb, outcome.delay) == (Verb.RETRY, 5.0)
+    assert (outcome.error.error_class, outcome.error.message) == (
+        "conveyor_django.endings.Retry",
+        "the bank is away",
+    )
+    assert "no route" in outcome.error.traceback
 
 
 def test_an_unstorable_result_is_not_run_again():

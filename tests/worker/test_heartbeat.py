@@ -1,0 +1,95 @@
+"""The heartbeat hears of cancelled jobs: the database's answer to a renewal says so."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from conveyor_django.models import Job
+from conveyor_django.worker.board import Board
+from conveyor_django.worker.heartbeat import Heartbeat
+from conveyor_django.worker.inflight import Held, InFlight
+from conveyor_django.worker.plan import QueuePlan
+from tests.support.factories import ready_jobs
+from tests.support.waits import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# Beats are minutes apart, unless it is woken.
+LEASE = 600.0
+
+
+class Bench:
+    """A heartbeat that holds jobs which no handler runs."""
+
+    def __init__(self) -> None:
+        self.owner = uuid.uuid4()
+        self.inflight = InFlight()
+        self.board, self.file = Board.create(4)
+        self.errors: list[BaseException] = []
+        self.ended: list[Held] = []
+        self.heartbeat = Heartbeat(
+            owner=self.owner, slots=4, supervisor_pid=1,
+            plan=QueuePlan(["default"], alias="default", lease_seconds=LEASE), inflight=self.inflight,
+            board=self.board, on_pruned=lambda: self.errors.append(AssertionError("pruned")),
+            on_cancelled=self.ended.append, alias="default", application_name="conveyor test heartbeat",
+            lease_seconds=LEASE, on_error=lambda _loop, error: self.errors.append(error),
+        )  # fmt: skip
+
+    def hold(self, count: int) -> list[Held]:
+        ready_jobs(count)
+        claimed = Job.objects.claim_jobs(owner=self.owner, queues={"default": LEASE}, limit=count)
+        return self.inflight.add(claimed, sent_at=0.0)
+
+    def beat(self) -> None:
+        """Beat once more, from its beginning to its end."""
+        renewed = [held.deadline for held in self.inflight.all()]
+        self.heartbeat.wake()
+        wait_until(lambda: [held.deadline for held in self.inflight.all()] != renewed, "the leases are renewed")
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.heartbeat.stop()
+    assert made.heartbeat.join(10)
+    made.file.close()
+    assert made.errors == []
+
+
+def test_a_running_handler_is_interrupted_once_and_its_lease_is_kept(bench):
+    cancelled, other = bench.hold(2)
+    interrupted = []
+    for held in (cancelled, other):
+        assert held.take()
+        held.interrupt = lambda job_id=held.claimed.id: interrupted.append(job_id)
+    Job.objects.cancel_job(cancelled.claimed.id)
+    bench.heartbeat.start()
+    wait_until(lambda: cancelled.cancelled, "it has heard")
+    bench.beat()
+    bench.beat()
+    assert interrupted == [cancelled.claimed.id]
+    assert (cancelled.lapsed, other.must_end, bench.ended) == (False, False, [])
+
+
+def test_a_job_that_has_not_started_is_ended_without_a_run(bench):
+    [held] = bench.hold(1)
+    Job.objects.cancel_job(held.claimed.id)
+    bench.heartbeat.start()
+    wait_until(lambda: bench.ended == [held], "it is ended")
+    assert not held.take()
+
+
+def test_one_whose_success_is_being_committed_is_left_alone(bench):
+    done, running = bench.hold(2)
+    for held in (done, running):
+        held.take()
+    done.settle()
+    for held in (done, running):
+        Job.objects.cancel_job(held.claimed.id)
+    bench.heartbeat.start()
+    wait_until(lambda: running.cancelled, "it has heard")
+    assert not done.cancelled
