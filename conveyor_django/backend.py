@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.conf import settings
@@ -11,12 +11,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 from . import compat
 from .compat import InvalidTask, announce, has_listeners, task_enqueued
-from .conf import MAX_QUEUE_LENGTH, conveyor_settings
-from .errors import describe
-from .jsonrule import is_storable
+from .conf import MAX_QUEUE_LENGTH, conveyor_settings, is_queue_name
+from .errors import describe, name_place
 from .tasks import ConveyorTask, P, R
 
 if TYPE_CHECKING:
+    from .calls import Call
     from .compat import Task, TaskResult
 
     Result = TaskResult[..., Any]
@@ -27,7 +27,7 @@ PACKAGE: Final = __package__
 
 
 class ConveyorBackend(compat.BaseTaskBackend):
-    """Stores tasks as jobs in the PostgreSQL database CONVEYOR["DATABASE"]; `conveyor_worker` runs them."""
+    """Stores tasks as jobs in the PostgreSQL database of their queue; `conveyor_worker` runs them."""
 
     task_class = ConveyorTask
     supports_defer = True
@@ -50,25 +50,47 @@ class ConveyorBackend(compat.BaseTaskBackend):
 
     def enqueue(self, task: Task[P, R], args: Sequence[Any], kwargs: Mapping[str, Any]) -> TaskResult[P, R]:
         """Store a job and return its READY result; the current result of the job that has the same key."""
-        from .enqueue import Existing, enqueue
+        from .conflicts import Existing
+        from .enqueue import enqueue
         from .results import accepted_result, stored_result
 
         self.validate_task(task)
-        alias = conveyor_settings().database
+        alias = conveyor_settings().database_of(task.queue_name)
         stored = enqueue(task, args, kwargs)
         if isinstance(stored, Existing):
             return cast("TaskResult[P, R]", stored_result(stored.id, alias=alias, backend=self.alias))
         result = cast("TaskResult[P, R]", accepted_result(task, stored, args, kwargs, alias=alias))
-        if has_listeners(task_enqueued, logging.DEBUG):
-            announce(task_enqueued, sender=type(self), task_result=result)
+        self._announce([result])
         return result
+
+    def enqueue_many(self, calls: Sequence[Call[..., Any]]) -> list[Result]:
+        """Store a job for each call, or none; return their results in the order given. Called by `enqueue_many`."""
+        from .bulk import store_calls
+
+        for place, call in enumerate(calls):
+            self._validate_at(call.task, f"calls[{place}]")
+        results, new = store_calls(calls, backend=self.alias)
+        self._announce(new)
+        return results
+
+    def _validate_at(self, task: Task[..., Any], place: str) -> None:
+        try:
+            self.validate_task(task)
+        except Exception as error:
+            name_place(error, place)
+            raise
+
+    def _announce(self, results: Iterable[Result]) -> None:
+        if has_listeners(task_enqueued, logging.DEBUG):
+            for result in results:
+                announce(task_enqueued, sender=type(self), task_result=result)
 
     def get_result(self, result_id: str) -> Result:
         """Return what became of a job. Raises TaskResultDoesNotExist for an unknown or malformed id."""
-        from .results import job_id_of, stored_result
+        from .results import place_of, stored_result
 
-        alias = conveyor_settings().database
-        return stored_result(job_id_of(result_id, alias=alias), alias=alias, backend=self.alias)
+        job_id, alias = place_of(result_id)
+        return stored_result(job_id, alias=alias, backend=self.alias)
 
     def check(self, **kwargs: Any) -> list[Any]:
         """Return what is wrong with this backend's settings."""
@@ -89,6 +111,14 @@ class _Checked:
         prepare(task, args, kwargs)
         return super().enqueue(task, args, kwargs)  # type: ignore[misc]
 
+    def enqueue_many(self, calls: Sequence[Call[..., Any]]) -> list[Any]:
+        """Check all of the calls, then do what the stock backend does with each."""
+        from .enqueue import prepared
+
+        for place, call in enumerate(calls):
+            prepared(call.task, call.args, call.kwargs, f"calls[{place}]")
+        return [self.enqueue(call.task, call.args, call.kwargs) for call in calls]
+
 
 class ImmediateBackend(_Checked, compat.ImmediateBackend):
     """The framework's ImmediateBackend, which runs a task at once; the options are ignored."""
@@ -96,11 +126,6 @@ class ImmediateBackend(_Checked, compat.ImmediateBackend):
 
 class DummyBackend(_Checked, compat.DummyBackend):
     """The framework's DummyBackend, which only remembers what was enqueued; the options are ignored."""
-
-
-def is_queue_name(name: Any) -> bool:
-    """Say whether a queue can have this name."""
-    return isinstance(name, str) and 1 <= len(name) <= MAX_QUEUE_LENGTH and is_storable(name)
 
 
 def _check_queue(task: Task[..., Any], backend: str, declared: set[str]) -> None:

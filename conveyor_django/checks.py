@@ -3,8 +3,8 @@
 | id | what is wrong |
 |---|---|
 | conveyor.E001 | settings.CONVEYOR has an unknown key or an impossible value |
-| conveyor.E002 | CONVEYOR["DATABASE"] is not in DATABASES |
-| conveyor.E003 | that database is not PostgreSQL |
+| conveyor.E002 | CONVEYOR["DATABASE"], or that of one of CONVEYOR["QUEUES"], is not in DATABASES |
+| conveyor.E003 | such a database is not PostgreSQL |
 | conveyor.E004 | its driver is psycopg2 |
 | conveyor.E005 | its alias is too long for the ids of results |
 | conveyor.E006 | a backend has OPTIONS that it does not know |
@@ -12,12 +12,13 @@
 | conveyor.W001 | no backend in TASKS is Conveyor's |
 | conveyor.W002 | Django reads and writes Conveyor's models in another database |
 | conveyor.W003 | its connections are pooled, which workers do without |
+| conveyor.W004 | CONVEYOR["QUEUES"] has a queue that no backend declares |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core import checks
@@ -25,9 +26,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 
 from .compat import task_backends
-from .conf import MAX_ID, MAX_QUEUE_LENGTH, conveyor_settings
+from .conf import MAX_ID, MAX_QUEUE_LENGTH, ConveyorSettings, conveyor_settings, is_queue_name
 from .errors import describe
 from .results import result_id
+
+if TYPE_CHECKING:
+    from .backend import ConveyorBackend
 
 # What the framework allows for an id.
 MAX_RESULT_ID = 64
@@ -50,29 +54,27 @@ def check_settings(**_: Any) -> list[checks.CheckMessage]:
 
 
 def check_database(**_: Any) -> list[checks.CheckMessage]:
-    """Check the database that CONVEYOR names, without connecting to it."""
+    """Check the databases that CONVEYOR names, without connecting to them."""
     try:
-        alias = conveyor_settings().database
+        found = conveyor_settings()
     except ImproperlyConfigured:
         return []  # E001 tells.
-    if alias not in connections.settings:
-        known = ", ".join(map(repr, connections.settings))
-        return [
-            checks.Error(
-                f"CONVEYOR['DATABASE'] is {alias!r}, which is not in DATABASES.",
-                hint=f"Name one of {known}, or add {alias!r} to DATABASES.",
-                id="conveyor.E002",
-            )
-        ]
-    return [*_unsupported(alias), *_long_alias(alias), *_misrouted(alias), *_pooled(alias)]
+    unknown = [alias for alias in found.databases if alias not in connections.settings]
+    known = [alias for alias in found.databases if alias not in unknown]
+    return [
+        *(_unknown(found, alias) for alias in unknown),
+        *(message for alias in known for message in (*_unsupported(alias), *_long_alias(alias), *_pooled(alias))),
+        *([] if unknown else _misrouted(found.databases)),
+    ]
 
 
 def check_backends(**_: Any) -> list[checks.CheckMessage]:
     """Check that some task backend stores its tasks with Conveyor."""
     from .backend import ConveyorBackend
 
-    if any(isinstance(backend, ConveyorBackend) for backend in task_backends.all()):
-        return []
+    ours = [backend for backend in task_backends.all() if isinstance(backend, ConveyorBackend)]
+    if ours:
+        return list(_undeclared(ours))
     return [
         checks.Warning(
             "No backend in TASKS is Conveyor's, so nothing is enqueued to it.",
@@ -84,8 +86,6 @@ def check_backends(**_: Any) -> list[checks.CheckMessage]:
 
 def check_backend(alias: str) -> Iterable[checks.CheckMessage]:
     """Check the entry of one of Conveyor's backends in settings.TASKS; the backend's `check` calls it."""
-    from .backend import is_queue_name
-
     entry = settings.TASKS[alias]
     for name in entry.get("OPTIONS") or {}:
         yield checks.Error(
@@ -102,12 +102,38 @@ def check_backend(alias: str) -> Iterable[checks.CheckMessage]:
         )
 
 
+def _undeclared(backends: Iterable[ConveyorBackend]) -> Iterator[checks.CheckMessage]:
+    declared = [set(backend.queues) for backend in backends]
+    try:
+        named = conveyor_settings().queues
+    except ImproperlyConfigured:
+        return  # E001 tells.
+    if not all(declared):
+        return  # One of them takes any queue.
+    for queue in sorted(set(named).difference(*declared)):
+        yield checks.Warning(
+            f"CONVEYOR['QUEUES'] has {queue!r}, which no Conveyor backend in TASKS declares.",
+            hint=f"Correct the name, or add {queue!r} to QUEUES of a Conveyor backend in TASKS.",
+            id="conveyor.W004",
+        )
+
+
+def _unknown(found: ConveyorSettings, alias: str) -> checks.CheckMessage:
+    queues = [name for name, queue in found.queues.items() if queue.database == alias]
+    place = "CONVEYOR['DATABASE']" if alias == found.database else f"CONVEYOR['QUEUES'][{queues[0]!r}]['DATABASE']"
+    return checks.Error(
+        f"{place} is {alias!r}, which is not in DATABASES.",
+        hint=f"Name one of {', '.join(map(repr, connections.settings))}, or add {alias!r} to DATABASES.",
+        id="conveyor.E002",
+    )
+
+
 def _unsupported(alias: str) -> Iterator[checks.CheckMessage]:
     connection: Any = connections[alias]
     if connection.vendor != "postgresql":
         yield checks.Error(
             f"Database {alias!r} is {connection.display_name}, but Conveyor needs PostgreSQL.",
-            hint="Set CONVEYOR['DATABASE'] to the alias of a PostgreSQL database.",
+            hint="Name the alias of a PostgreSQL database in CONVEYOR.",
             id="conveyor.E003",
         )
     elif connection.Database.__name__ != "psycopg":
@@ -129,17 +155,24 @@ def _long_alias(alias: str) -> Iterator[checks.CheckMessage]:
         )
 
 
-def _misrouted(alias: str) -> Iterator[checks.CheckMessage]:
+def _misrouted(aliases: Sequence[str]) -> Iterator[checks.CheckMessage]:
     from .models import Job
 
-    used = {router.db_for_read(Job), router.db_for_write(Job)} - {alias}
+    used = {router.db_for_read(Job), router.db_for_write(Job)} - set(aliases)
     if used:
         yield checks.Warning(
-            f"Jobs live in database {alias!r}, but Django's ORM and admin look for Conveyor's models in "
-            f"{', '.join(map(repr, sorted(used)))}.",
-            hint=f"Add a database router that sends the app label 'conveyor' to {alias!r}.",
+            f"Jobs live in database {' and '.join(map(repr, aliases))}, but Django's ORM looks for Conveyor's models "
+            f"in {', '.join(map(repr, sorted(used)))}.",
+            hint=f"Add a database router that sends the app label 'conveyor' to {aliases[0]!r}.",
             id="conveyor.W002",
         )
+    for alias in aliases:
+        if not router.allow_migrate_model(alias, Job):
+            yield checks.Warning(
+                f"Jobs live in database {alias!r}, but a database router keeps Conveyor's tables out of it.",
+                hint=f"Let allow_migrate({alias!r}, 'conveyor', ...) return True or None.",
+                id="conveyor.W002",
+            )
 
 
 def _pooled(alias: str) -> Iterator[checks.CheckMessage]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from .errors import describe
+from .jsonrule import is_storable
 
 # Fixed limits: characters of a queue's name and of an idempotency key; the largest integer; the largest id.
 MAX_QUEUE_LENGTH = 128
@@ -17,16 +20,28 @@ MAX_KEY_LENGTH = 255
 # Keys that begin so are Conveyor's own: a cron entry's tick has one.
 RESERVED_KEY_PREFIX = "conveyor:"
 CRON_KEY_PREFIX = f"{RESERVED_KEY_PREFIX}cron:"
+# An exact cap has a row for each of its places, and a claim looks at all of them.
+MAX_EXACT_CAP = 1_000
 MAX_INTEGER = 2**31 - 1
 MAX_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """The keys of `settings.CONVEYOR["QUEUES"][name]`, in lower case, with their defaults."""
+
+    # The alias in DATABASES where the queue's jobs live; None: CONVEYOR["DATABASE"].
+    database: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConveyorSettings:
     """The keys of `settings.CONVEYOR`, in lower case, with their defaults. Times are in seconds."""
 
-    # The alias in DATABASES where jobs live.
+    # The alias in DATABASES where jobs live, unless QUEUES gives their queue another.
     database: str = "default"
+    # What is different for single queues, by name.
+    queues: Mapping[str, QueueSettings] = field(default_factory=lambda: MappingProxyType({}))
     # How long a claim holds unless renewed; renewed at a third of it.
     lease_seconds: float = 30.0
     # Runs that may fail before the job does, unless the task says otherwise.
@@ -50,9 +65,24 @@ class ConveyorSettings:
     scheduler_seconds: float = 1.0
     # How long a stopping worker lets its jobs finish before it gives them back.
     grace_seconds: float = 30.0
+    # How long a run of an atomic task may take, unless the task says otherwise.
+    atomic_timeout_seconds: float = 60.0
+    # How long an interrupted handler may take to end; if it does not, its process is ended.
+    timeout_grace_seconds: float = 5.0
     # How long ended jobs are kept; None keeps them for ever.
     retention_seconds: float | None = 7 * 86400.0
     failed_retention_seconds: float | None = 90 * 86400.0
+
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The aliases where jobs live, CONVEYOR["DATABASE"] first."""
+        named = (queue.database for queue in self.queues.values())
+        return tuple(dict.fromkeys([self.database, *sorted(alias for alias in named if alias)]))
+
+    def database_of(self, queue: str) -> str:
+        """Return the alias of the database where the jobs of a queue live."""
+        own = self.queues.get(queue)
+        return (own and own.database) or self.database
 
 
 _MILLISECOND, _HOUR, _DAY, _CENTURY = 0.001, 3600, 86400, 100 * 365 * 86400
@@ -67,11 +97,14 @@ RANGES: dict[str, tuple[float, float]] = {
     "notify_window_seconds": (0, 60),
     "scheduler_seconds": (_MILLISECOND, _HOUR),
     "grace_seconds": (0, _DAY),
+    "atomic_timeout_seconds": (_MILLISECOND, _DAY),
+    "timeout_grace_seconds": (0, _HOUR),
     "retention_seconds": (0, _CENTURY),
     "failed_retention_seconds": (0, _CENTURY),
 }
 _WHOLE: tuple[float, float] = (1, MAX_INTEGER)
 _NAMES = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
+_QUEUE_NAMES = {f.name.upper(): f.name for f in fields(QueueSettings)}
 _OPTIONAL = {"retention_seconds", "failed_retention_seconds"}
 
 
@@ -83,23 +116,69 @@ def conveyor_settings() -> ConveyorSettings:
     given: Any = getattr(settings, "CONVEYOR", {})
     if not isinstance(given, dict):
         raise ImproperlyConfigured(f"CONVEYOR must be a dict, not {type(given).__name__}.")
-    return ConveyorSettings(**{_name(key): _value(key, value) for key, value in given.items()})
+    return ConveyorSettings(
+        **{_name(key, known=_NAMES, place="CONVEYOR"): _value(key, value) for key, value in given.items()}
+    )
 
 
-def _name(key: Any) -> str:
-    if key in _NAMES:
-        return _NAMES[key]
-    close = difflib.get_close_matches(str(key).upper(), _NAMES, n=1)
-    hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(_NAMES))}."
-    raise ImproperlyConfigured(f"CONVEYOR has an unknown key {key!r}. {hint}")
+def is_queue_name(name: Any) -> bool:
+    """Say whether a queue can have this name."""
+    return isinstance(name, str) and 1 <= len(name) <= MAX_QUEUE_LENGTH and is_storable(name)
+
+
+def _name(key: Any, *, known: Mapping[str, str], place: str) -> str:
+    if key in known:
+        return known[key]
+    close = difflib.get_close_matches(str(key).upper(), known, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Known keys: {', '.join(sorted(known))}."
+    raise ImproperlyConfigured(f"{place} has an unknown key {key!r}. {hint}")
+
+
+def _alias(value: Any, *, place: str) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise ImproperlyConfigured(f"{place} must be a database alias, not {value!r}.")
+
+
+# What QUEUES was when it was parsed last, and what it was parsed to: it is read at every enqueue, and may be long.
+_last_queues: list[tuple[dict[str, Any], Mapping[str, QueueSettings]]] = [({}, MappingProxyType({}))]
+
+
+def _queues(given: Any) -> Mapping[str, QueueSettings]:
+    if not isinstance(given, dict):
+        raise ImproperlyConfigured(
+            f"CONVEYOR['QUEUES'] must be a dict such as {{'billing': {{'DATABASE': 'shard1'}}}}, not {describe(given)}."
+        )
+    before, parsed = _last_queues[0]
+    if given != before:
+        parsed = MappingProxyType({name: _queue(name, options) for name, options in given.items()})
+        _last_queues[0] = ({name: dict(options) for name, options in given.items()}, parsed)
+    return parsed
+
+
+def _queue(name: Any, given: Any) -> QueueSettings:
+    place = f"CONVEYOR['QUEUES'][{describe(name)}]"
+    if not is_queue_name(name):
+        raise ImproperlyConfigured(
+            f"{place} is of no queue: a queue's name is text of 1 to {MAX_QUEUE_LENGTH} characters that PostgreSQL "
+            f"can store."
+        )
+    if not isinstance(given, dict):
+        raise ImproperlyConfigured(f"{place} must be a dict such as {{'DATABASE': 'shard1'}}, not {describe(given)}.")
+    return QueueSettings(
+        **{
+            _name(key, known=_QUEUE_NAMES, place=place): _alias(value, place=f"{place}[{key!r}]")
+            for key, value in given.items()
+        }
+    )
 
 
 def _value(key: str, value: Any) -> Any:
     name = key.lower()
     if name == "database":
-        if isinstance(value, str) and value:
-            return value
-        raise ImproperlyConfigured(f"CONVEYOR[{key!r}] must be a database alias, not {value!r}.")
+        return _alias(value, place=f"CONVEYOR[{key!r}]")
+    if name == "queues":
+        return _queues(value)
     if value is None and name in _OPTIONAL:
         return None
     whole = name not in RANGES

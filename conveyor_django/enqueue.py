@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from django.db import connections, transaction
 from django.utils import timezone
@@ -17,36 +14,19 @@ from django.utils import timezone
 from . import jsonrule
 from .compat import InvalidTask
 from .conf import conveyor_settings
-from .errors import (
-    ConveyorError,
-    ForeignTransaction,
-    IdempotencyConflict,
-    InvalidArguments,
-    PayloadTooLarge,
-    UnknownTask,
-    describe,
-)
+from .conflicts import Entry, Existing
+from .errors import ForeignTransaction, InvalidArguments, PayloadTooLarge, UnknownTask, name_place
 from .managers.jobs import Accepted, NewJob
 from .notify import notify_on_commit
+from .options import concurrency_key_of
 from .registry import resolve_task
-from .states import JobState
+from .states import JobState, OnConflict
+from .store import store_one
 from .tasks import options_of
 
 if TYPE_CHECKING:
     from .compat import Task
     from .managers.jobs import JobManager
-
-# A key that was taken at the insert and is free at the look behind it was pruned between: not often in a row.
-KEY_TRIES: Final = 5
-# Characters of a call in an error message.
-MAX_SHOWN: Final = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Existing:
-    """The job that already holds the key, with the same task and arguments."""
-
-    id: int
 
 
 def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewJob:
@@ -58,11 +38,7 @@ def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     settings = conveyor_settings()
     path = task.module_path
     _check_path(path)
-    _check_signature(task, args, kwargs)
-    args_text, kwargs_text = _texts(path, args, kwargs)
-    size = len(args_text.encode()) + len(kwargs_text.encode())
-    if size > settings.max_payload_bytes:
-        raise PayloadTooLarge(path, size, settings.max_payload_bytes)
+    args_text, kwargs_text = call_texts(task, args, kwargs)
     return NewJob(
         queue=task.queue_name,
         task=path,
@@ -72,19 +48,48 @@ def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
         priority=int(task.priority),
         run_at=_instant(path, task.run_after),
         idempotency_key=getattr(task, "idempotency_key", None),
+        concurrency_key=concurrency_key_of(task, args, kwargs),
     )
+
+
+def prepared(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], place: str = "") -> Entry:
+    """Return the call as it is to be stored; raises as `prepare` does, the message beginning with `place`."""
+    try:
+        job = prepare(task, args, kwargs)
+    except Exception as error:
+        name_place(error, place)
+        raise
+    mode = getattr(task, "on_conflict", None)
+    return Entry(job, on_conflict=OnConflict(mode) if mode else None, place=place)
+
+
+def call_texts(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the arguments of a call of `task` as JSON text.
+
+    Raises InvalidArguments where they do not fit the function or JSON, and PayloadTooLarge.
+    """
+    path = task.module_path
+    _check_signature(task, args, kwargs)
+    args_text, kwargs_text = _texts(path, args, kwargs)
+    size = len(args_text.encode()) + len(kwargs_text.encode())
+    limit = conveyor_settings().max_payload_bytes
+    if size > limit:
+        raise PayloadTooLarge(path, size, limit)
+    return args_text, kwargs_text
 
 
 def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Accepted | Existing:
     """Store a job for a call of `task`, in the caller's transaction if it has one on the queue's database.
 
     Raises what `prepare` raises; ForeignTransaction inside a transaction of another database;
-    IdempotencyConflict where the key belongs to other work. Nothing of that leaves the transaction broken.
+    IdempotencyConflict where the key belongs to another job that may not answer for this one. Nothing of that
+    leaves the transaction broken.
     """
-    job = prepare(task, args, kwargs)
-    alias = conveyor_settings().database
-    _check_transaction(job.task, alias)
-    stored = _store(_jobs(alias), job)
+    entry = prepared(task, args, kwargs)
+    job = entry.job
+    alias = conveyor_settings().database_of(job.queue)
+    check_transaction(job.task, alias)
+    stored = store_one(jobs_of(alias), entry)
     if isinstance(stored, Accepted) and stored.state == JobState.READY:
         notify_on_commit([job.queue], alias=alias)
     return stored
@@ -116,57 +121,6 @@ def open_transactions() -> list[str]:
         # The second is a transaction by hand, after set_autocommit(False).
         if connection.in_atomic_block or (connection.connection is not None and not connection.autocommit)
     ]
-
-
-def _store(jobs: JobManager, job: NewJob) -> Accepted | Existing:
-    """Insert the job, or find the one that holds its key (rule 9)."""
-    for _ in range(KEY_TRIES):
-        accepted = jobs.enqueue_job(job)
-        if accepted is not None:
-            return accepted
-        # A statement of its own: the insert's snapshot may be older than the commit that it waited for.
-        holder = jobs.find_job_by_key(queue=job.queue, idempotency_key=job.idempotency_key or "")
-        if holder is not None:
-            return _same_work(job, *holder)
-    raise ConveyorError(
-        f"{job.task} was not enqueued: the job that held the key {job.idempotency_key!r} of queue "
-        f"{job.queue!r} vanished {KEY_TRIES} times before it could be read. Enqueue again."
-    )
-
-
-def _same_work(job: NewJob, holder_id: int, task: str, args: str, kwargs: str) -> Existing:
-    """Return the holder of the job's key, or raise IdempotencyConflict where it is other work."""
-    if (task, _comparable(args), _comparable(kwargs)) == (
-        job.task, _comparable(job.args), _comparable(job.kwargs),
-    ):  # fmt: skip
-        return Existing(holder_id)
-    raise IdempotencyConflict(
-        job.idempotency_key or "",
-        job.queue,
-        existing=f"job {holder_id}, {_call(task, args, kwargs)}",
-        refused=_call(job.task, job.args, job.kwargs),
-    )
-
-
-def _comparable(text: str) -> Any:
-    """Parse JSON so that equal numbers are equal however jsonb writes them, and none equals true or false."""
-
-    def number(digits: str) -> tuple[Decimal]:
-        return (Decimal(digits),)
-
-    return json.loads(text, parse_int=number, parse_float=number)
-
-
-def _call(task: str, args: str, kwargs: str) -> str:
-    """Return a stored call as a person would write it, shortened."""
-    values = [_short(value) for value in json.loads(args)]
-    named = [f"{name}={_short(value)}" for name, value in json.loads(kwargs).items()]
-    shown = ", ".join([*values, *named])
-    return f"{task}({shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + '…'})"
-
-
-def _short(value: Any) -> str:
-    return describe(value, limit=40)
 
 
 def _check_path(path: str) -> None:
@@ -226,13 +180,15 @@ def _instant(path: str, run_after: dt.datetime | None) -> dt.datetime | None:
     return instant
 
 
-def _check_transaction(task: str, alias: str) -> None:
+def check_transaction(task: str, alias: str) -> None:
+    """Raise ForeignTransaction inside a transaction that is not on `alias` (P4)."""
     open_aliases = open_transactions()
     if open_aliases and alias not in open_aliases:
         raise ForeignTransaction(task, alias, open_aliases[0])
 
 
-def _jobs(alias: str) -> JobManager:
+def jobs_of(alias: str) -> JobManager:
+    """Return the statements on the jobs of database `alias`."""
     from .models import Job
 
     return Job.objects.db_manager(alias)

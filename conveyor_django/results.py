@@ -16,7 +16,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from .compat import TaskError, TaskResult, TaskResultDoesNotExist, TaskResultStatus
-from .conf import MAX_ID
+from .conf import MAX_ID, conveyor_settings
 from .errors import JobCancelled, LeaseLost
 from .managers.jobs import Accepted
 from .outcomes import Claimed, Ended, Outcome
@@ -48,12 +48,15 @@ def result_id(alias: str, job_id: int) -> str:
     return f"{alias}:{job_id}"
 
 
-def job_id_of(given: Any, *, alias: str) -> int:
-    """Return the job's id on database `alias`. Raises TaskResultDoesNotExist for any other text."""
+def place_of(given: Any) -> tuple[int, str]:
+    """Return the id and the database of the job whose result has this id.
+
+    Raises TaskResultDoesNotExist for any other text, also for a database where no queue lives.
+    """
     match = _ID.fullmatch(given) if isinstance(given, str) else None
-    if match is None or match["alias"] != alias or int(match["id"]) > MAX_ID:
+    if match is None or match["alias"] not in conveyor_settings().databases or int(match["id"]) > MAX_ID:
         raise TaskResultDoesNotExist(given)
-    return int(match["id"])
+    return int(match["id"]), match["alias"]
 
 
 def stored_result(job_id: int, *, alias: str, backend: str) -> Result:
@@ -61,19 +64,31 @@ def stored_result(job_id: int, *, alias: str, backend: str) -> Result:
 
     Raises TaskResultDoesNotExist where there is no such job (any more).
     """
+    return stored_results([job_id], alias=alias, backend=backend)[job_id]
+
+
+def stored_results(ids: Iterable[int], *, alias: str, backend: str) -> dict[int, Result]:
+    """Do as `stored_result` for many jobs, with three queries at most."""
     from .models import Attempt, Job, Ledger
 
-    job = Job.objects.using(alias).select_related("payload").filter(pk=job_id).first()
-    if job is None:
-        raise TaskResultDoesNotExist(result_id(alias, job_id))
-    attempts = Attempt.objects.using(alias).filter(job_id=job_id).order_by("lease_version")
-    if job.state == JobState.RUNNING:
+    wanted = set(ids)
+    if not wanted:
+        return {}
+    jobs = Job.objects.using(alias).select_related("payload").in_bulk(wanted)
+    if missing := wanted - set(jobs):
+        raise TaskResultDoesNotExist(result_id(alias, min(missing)))
+    attempts: dict[int, list[Attempt]] = {job_id: [] for job_id in wanted}
+    for attempt in Attempt.objects.using(alias).filter(job_id__in=wanted).order_by("lease_version"):
+        job = jobs[attempt.job_id]
         # The run may have ended since the job was read; the result shows one moment.
-        attempts = attempts.filter(lease_version__lt=job.lease_version)
-    success = None
-    if job.state == JobState.SUCCEEDED:
-        success = Ledger.objects.db_manager(alias).success_of(job_id)
-    return _result_of(job, list(attempts), success, alias=alias, backend=backend)
+        if job.state != JobState.RUNNING or attempt.lease_version < job.lease_version:
+            attempts[attempt.job_id].append(attempt)
+    ended = [job.pk for job in jobs.values() if job.state == JobState.SUCCEEDED]
+    successes = Ledger.objects.db_manager(alias).successes_of(ended) if ended else {}
+    return {
+        job_id: _result_of(jobs[job_id], attempts[job_id], successes.get(job_id), alias=alias, backend=backend)
+        for job_id in wanted
+    }
 
 
 def _result_of(job: Job, attempts: Sequence[Attempt], success: Any, *, alias: str, backend: str) -> Result:

@@ -10,10 +10,38 @@ from ..compat import task_backends
 from ..conf import conveyor_settings
 from ..models import Job, Queue
 from ..states import JobState
+from .places import PARAMETER, alias_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from django.db.models import QuerySet
     from django.http import HttpRequest
+
+
+class DatabaseFilter(admin.SimpleListFilter):
+    """The rows of one of the databases where jobs live; one is always chosen, by the page's query set."""
+
+    title = "database"
+    parameter_name = PARAMETER
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
+        """Offer them all."""
+        return [(alias, alias) for alias in conveyor_settings().databases]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002
+        """Show nothing for a database that is none of them."""
+        return queryset if self.value() in {None, queryset.db} else queryset.none()
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Offer no "All": a list is of one database."""
+        chosen = self.value() or conveyor_settings().database
+        for alias, title in self.lookup_choices:
+            yield {
+                "selected": alias == chosen,
+                "query_string": changelist.get_query_string({PARAMETER: alias}),
+                "display": title,
+            }
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -42,7 +70,7 @@ class QueueFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
         """Offer the queues that can be known without looking through the jobs."""
-        return [(queue, queue) for queue in known_queues(conveyor_settings().database)]
+        return [(queue, queue) for queue in known_queues(alias_of(request))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002
         """Narrow the list down, also to a queue that is not offered."""
@@ -54,7 +82,8 @@ class QueueFilter(admin.SimpleListFilter):
 
 
 def known_queues(alias: str) -> list[str]:
-    """Return the names of the queues in TASKS, of those with settings and of those with ready jobs."""
-    configured = {queue for backend in task_backends.all() for queue in backend.queues}
+    """Return the names of the queues of a database: those in TASKS, those with settings, those with ready jobs."""
+    database_of = conveyor_settings().database_of
+    configured = {queue for backend in task_backends.all() for queue in backend.queues if database_of(queue) == alias}
     with_settings = Queue.objects.using(alias).values_list("name", flat=True)
     return sorted({*configured, *with_settings, *Job.objects.db_manager(alias).list_queues()})

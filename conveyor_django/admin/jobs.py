@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.utils import display_for_value
-from django.contrib.admin.views.main import ChangeList
 
 from ..models import Attempt, Job, Ledger, Payload
 from .base import LookOnly
-from .filters import QueueFilter, StateFilter
+from .filters import DatabaseFilter, QueueFilter, StateFilter
 from .paginator import EstimatingPaginator
+from .places import LinkingList
 from .render import NOTHING, folded, pretty_json, table
 from .search import find_job_ids
+from .workflows import dependants_table, needs_table, workflow_link
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from django.utils.safestring import SafeString
 
 
-class NewestFirst(ChangeList):
+class NewestFirst(LinkingList):
     """A list in the one order that an index serves, whatever the URL asks for."""
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:  # noqa: ARG002
@@ -51,7 +52,15 @@ class JobAdmin(LookOnly):
     show_facets = admin.ShowFacets.NEVER
 
     fieldsets: ClassVar = [
-        (None, {"fields": ["id", "task", "queue", "state", "priority", "idempotency_key", "args", "kwargs"]}),
+        (
+            None,
+            {
+                "fields": [
+                    "id", "task", "queue", "state", "priority", "idempotency_key", "concurrency_key", "parked", "args",
+                    "kwargs",
+                ],
+            },
+        ),
         (
             "Runs",
             {"fields": ["attempts_used", "lost_count", "release_count", "unsuccessful_runs", "effects"]},
@@ -64,20 +73,22 @@ class JobAdmin(LookOnly):
                 ],
             },
         ),
+        ("Workflow", {"fields": ["its_workflow", "workflow_role", "its_needs", "its_dependants"]}),
         ("Lease", {"fields": ["lease_owner", "lease_version", "lease_expires_at", "ready_seq"]}),
         ("Trace", {"fields": ["traceparent", "tracestate"]}),
     ]  # fmt: skip
     readonly_fields = (
         "attempts_used", "args", "kwargs", "unsuccessful_runs", "effects", "traceparent", "tracestate",
+        "its_workflow", "its_needs", "its_dependants",
     )  # fmt: skip
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[NewestFirst]:  # noqa: ARG002
         """Return the list whose order is fixed."""
         return NewestFirst
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:  # noqa: ARG002
-        """Refuse every filter by URL but the two that are offered: it could look through all jobs."""
-        return lookup in {StateFilter.parameter_name, QueueFilter.parameter_name}
+        """Refuse every filter by URL but those that are offered: it could look through all jobs."""
+        return lookup in {DatabaseFilter.parameter_name, StateFilter.parameter_name, QueueFilter.parameter_name}
 
     def get_search_results(
         self,
@@ -87,7 +98,7 @@ class JobAdmin(LookOnly):
     ) -> tuple[QuerySet[Any], bool]:
         """Find jobs by id or key, by index."""
         if term := search_term.strip():
-            queryset = queryset.filter(pk__in=find_job_ids(term, alias=self.alias))
+            queryset = queryset.filter(pk__in=find_job_ids(term, alias=queryset.db))
         return queryset, False
 
     @admin.display(description="attempts")
@@ -122,7 +133,7 @@ class JobAdmin(LookOnly):
     @admin.display(description="runs without success")
     def unsuccessful_runs(self, job: Job) -> SafeString | str:
         """Show how each run ended that did not succeed, the newest first."""
-        attempts = Attempt.objects.using(self.alias).filter(job_id=job.pk).order_by("-lease_version")
+        attempts = Attempt.objects.using(_database_of(job)).filter(job_id=job.pk).order_by("-lease_version")
         return table(
             ["run", "ended by", "error", "started", "ended", "worker"],
             (
@@ -134,10 +145,25 @@ class JobAdmin(LookOnly):
             ),
         )  # fmt: skip
 
+    @admin.display(description="workflow")
+    def its_workflow(self, job: Job) -> SafeString | str:
+        """Show the workflow that it belongs to."""
+        return workflow_link(job)
+
+    @admin.display(description="needs")
+    def its_needs(self, job: Job) -> SafeString | str:
+        """Show the jobs that it needs."""
+        return needs_table(job)
+
+    @admin.display(description="is needed by")
+    def its_dependants(self, job: Job) -> SafeString | str:
+        """Show the jobs that need it."""
+        return dependants_table(job)
+
     @admin.display(description="ledger")
     def effects(self, job: Job) -> SafeString | str:
         """Show the effects that have committed."""
-        rows = Ledger.objects.using(self.alias).filter(job_id=job.pk).order_by("committed_at")
+        rows = Ledger.objects.using(_database_of(job)).filter(job_id=job.pk).order_by("committed_at")
         return table(
             ["step", "result", "committed", "lease version", "worker"],
             (
@@ -148,6 +174,10 @@ class JobAdmin(LookOnly):
                 for row in rows
             ),
         )  # fmt: skip
+
+
+def _database_of(job: Job) -> str | None:
+    return job._state.db  # noqa: SLF001 - documented, despite its name
 
 
 def _payload_of(job: Job) -> Payload | None:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 
-from ..conf import MAX_QUEUE_LENGTH, conveyor_settings
+from ..conf import MAX_EXACT_CAP, MAX_INTEGER, MAX_QUEUE_LENGTH
 from ..models import Queue
-from .base import ConveyorAdmin
+from .base import ConveyorAdmin, ConveyorForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
-
-    _ModelForm = forms.ModelForm[Queue]
-else:
-    _ModelForm = forms.ModelForm
 
 # An interval that PostgreSQL cannot hold would stop every claim, or every prune: stay far below.
 MAX_LEASE: Final = 86_400.0
 MAX_RETENTION: Final = 100 * 365 * 86_400.0
 
 
-class QueueForm(_ModelForm):
+def _cap(most: int, help_text: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        required=False,
+        validators=[
+            MinValueValidator(1, "A cap is 1 or more. Tick paused to let nothing run."),
+            MaxValueValidator(most, f"Use {most} or less."),
+        ],
+        help_text=help_text,
+    )
+
+
+class QueueForm(ConveyorForm):
     """A queue's settings, with errors that say what would be right."""
 
     name = forms.CharField(
@@ -49,22 +56,19 @@ class QueueForm(_ModelForm):
         help_text="How long succeeded and cancelled jobs are kept. Empty: CONVEYOR['RETENTION_SECONDS'].",
     )
 
+    soft_cap = _cap(MAX_INTEGER, "About how many of its jobs run at once: counted without a lock. Empty: no cap.")
+    exact_cap = _cap(MAX_EXACT_CAP, "How many of its jobs run at once, never more. Empty: no cap.")
+    key_cap = _cap(MAX_EXACT_CAP, "How many jobs of one concurrency key run at once, never more. Empty: 1.")
+
     class Meta:
         model = Queue
-        # The caps come into the form together with the claim that heeds them.
-        fields = ("name", "paused", "lease_seconds", "retention_seconds")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        # Django checks the model's constraints on the instance's database.
-        self._alias = conveyor_settings().database
-        self.instance._state.db = self._alias  # noqa: SLF001 - documented, despite its name
+        fields = ("name", "paused", "soft_cap", "exact_cap", "key_cap", "lease_seconds", "retention_seconds")
 
     def clean_name(self) -> str:
         """Refuse a name that has settings already."""
         name: str = self.cleaned_data["name"]
         adding = self.instance._state.adding  # noqa: SLF001 - documented, despite its name
-        if adding and Queue.objects.using(self._alias).filter(name=name).exists():
+        if adding and Queue.objects.using(self.database).filter(name=name).exists():
             raise ValidationError(f"The queue {name!r} has settings already. Change those.")
         return name
 
@@ -77,18 +81,10 @@ class QueueAdmin(ConveyorAdmin):
     """Settings of queues; a queue without a row has the defaults."""
 
     form = QueueForm
-    list_display = ("name", "paused", "lease_seconds", "retention_seconds")
+    list_display = ("name", "paused", "soft_cap", "exact_cap", "key_cap", "lease_seconds", "retention_seconds")
     ordering = ("name",)
     show_full_result_count = False
 
     def get_readonly_fields(self, request: HttpRequest, obj: Queue | None = None) -> tuple[str, ...]:  # noqa: ARG002
         """Keep the name of a row that exists: jobs refer to it."""
         return () if obj is None else ("name",)
-
-    def save_model(self, request: HttpRequest, obj: Queue, form: Any, change: bool) -> None:  # noqa: ARG002
-        """Save on the database where jobs live."""
-        obj.save(using=self.alias)
-
-    def delete_model(self, request: HttpRequest, obj: Queue) -> None:  # noqa: ARG002
-        """Delete there."""
-        obj.delete(using=self.alias)

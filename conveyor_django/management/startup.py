@@ -46,6 +46,47 @@ def require_migrations(alias: str, settings: ConveyorSettings) -> None:
         event(logger, logging.WARNING, "database.unavailable", database=alias, error=str(error).strip())
 
 
+def chosen_database(given: str | None, settings: ConveyorSettings) -> str:
+    """Return the database to work on; where it was left to the setting, say in the log which others are left out."""
+    others = [alias for alias in settings.databases if alias != settings.database]
+    if given is None and others:
+        event(
+            logger, logging.WARNING, "databases.left_out", database=settings.database, others=",".join(others),
+            fix="run one with --database for each of them too, or name this one by --database",
+        )  # fmt: skip
+    return given or settings.database
+
+
+def served_queues(text: str, alias: str, settings: ConveyorSettings) -> tuple[str, ...]:
+    """Return the queues that `--queues` names, else those of TASKS, that live on `alias`; () for all that have jobs.
+
+    Raises CommandError for a queue that TASKS does not declare or that lives on another database, and where none is
+    left.
+    """
+    declared = declared_queues()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if unknown := [name for name in names if declared and name not in declared]:
+        raise CommandError(
+            f"--queues names {', '.join(map(repr, unknown))}, but TASKS declares {', '.join(map(repr, declared))}. "
+            f"Correct the name, or add it to QUEUES of a Conveyor backend in TASKS."
+        )
+    for name in names:
+        if (other := settings.database_of(name)) != alias:
+            raise CommandError(
+                f"--queues names {name!r}, whose jobs live on database {other!r}, but this worker's is {alias!r}. "
+                f"Run a worker with --database {other} for it."
+            )
+    if names or not declared:
+        return names
+    if not (own := tuple(name for name in declared if settings.database_of(name) == alias)):
+        raise CommandError(
+            f"No queue of TASKS lives on database {alias!r}; they live on "
+            f"{', '.join(map(repr, sorted(set(map(settings.database_of, declared)))))}. Correct --database, or "
+            f"CONVEYOR['QUEUES']."
+        )
+    return own
+
+
 def declared_queues() -> tuple[str, ...]:
     """Return the queues of Conveyor's backends in TASKS; none if one of them takes any queue.
 

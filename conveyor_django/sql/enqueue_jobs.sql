@@ -8,17 +8,17 @@ given AS MATERIALIZED (
            CASE WHEN input.pending > 0 THEN 'blocked'
                 WHEN input.run_at > clock.now THEN 'scheduled' ELSE 'ready' END AS state,
            CASE WHEN input.pending > 0 OR input.run_at > clock.now THEN NULL
-                ELSE nextval('conveyor_ready_seq') END AS ready_seq,
+                ELSE coalesce(input.seq, nextval('conveyor_ready_seq')) END AS ready_seq,
            clock.now, input.*
     FROM clock
     CROSS JOIN unnest(
         %(queues)s::text[], %(tasks)s::text[], %(priorities)s::smallint[], %(run_ats)s::timestamptz[],
         %(max_attempts)s::integer[], %(idempotency_keys)s::text[], %(args)s::jsonb[], %(kwargs)s::jsonb[],
         %(traceparents)s::text[], %(tracestates)s::text[], %(concurrency_keys)s::text[], %(workflow_ids)s::bigint[],
-        %(workflow_roles)s::text[], %(pendings)s::integer[], %(names)s::text[]
+        %(workflow_roles)s::text[], %(pendings)s::integer[], %(names)s::text[], %(ready_seqs)s::bigint[]
     ) WITH ORDINALITY AS input
         (queue, task, priority, run_at, max_attempts, idempotency_key, args, kwargs, traceparent, tracestate,
-         concurrency_key, workflow_id, workflow_role, pending, name, place)
+         concurrency_key, workflow_id, workflow_role, pending, name, seq, place)
 ),
 job AS (
     INSERT INTO conveyor_job
@@ -28,8 +28,9 @@ job AS (
     SELECT id, queue, task, priority, state, coalesce(run_at, now), ready_seq, max_attempts, idempotency_key,
            now, 0, 0, 0, 0, pending, concurrency_key, workflow_id, workflow_role
     FROM given
-    -- In key order, so that two bulk enqueues of the same keys cannot deadlock.
-    ORDER BY queue, idempotency_key, place
+    -- In key order, so that two bulk enqueues of the same keys cannot deadlock; in that of the code points, which is
+    -- Python's too: it sorts what goes into several statements.
+    ORDER BY queue COLLATE "C", idempotency_key COLLATE "C", place
     ON CONFLICT (queue, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, created_at, state
 ),

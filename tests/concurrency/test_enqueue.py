@@ -12,6 +12,8 @@ from ..support.barriers import at_once
 from ..support.factories import new_job
 from ..support.races import A, Race
 
+KEY = ("default", "k")
+
 
 def ids(accepted: list[Accepted | None]) -> set[int]:
     """Return the ids of those that were accepted."""
@@ -25,11 +27,11 @@ def test_it_waits_for_the_same_key_and_then_finds_it(race: Race) -> None:
         running = race.sides.start(second, race.jobs.enqueue_job, new_job(idempotency_key="k", args="[2]"))
         running.wait_until_blocked()
         # A look before the other has committed finds nothing: hence the second statement.
-        assert race.jobs.find_job_by_key(queue="default", idempotency_key="k", on=race.main) is None
+        assert race.jobs.find_jobs_by_keys([KEY], on=race.main) == {}
     assert running.result() is None
     assert accepted is not None
-    found = race.jobs.find_job_by_key(queue="default", idempotency_key="k", on=second)
-    assert found == (accepted.id, "shop.tasks.noop", "[1]", "{}")
+    found = race.jobs.find_jobs_by_keys([KEY], on=second)
+    assert found == {KEY: (accepted.id, "shop.tasks.noop", "[1]", "{}", "ready", None)}
 
 
 def test_it_takes_the_key_over_if_the_first_rolls_back(race: Race) -> None:

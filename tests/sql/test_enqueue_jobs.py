@@ -58,6 +58,14 @@ def test_they_get_ready_in_the_order_given(keys: tuple[str | None, ...]) -> None
     assert [job.payload.args for job in by_age] == [[place] for place in range(5)]
 
 
+def test_they_get_ready_in_the_places_given() -> None:
+    seqs = Job.objects.draw_ready_seqs(3)[::-1]
+    jobs = [new_job(), new_job(run_at=NOW + dt.timedelta(hours=1)), new_job()]
+    accepted = Job.objects.enqueue_jobs(jobs, ready_seqs=seqs, now=NOW)
+    given = dict(Job.objects.values_list("id", "ready_seq"))
+    assert [given[entry.id] for entry in accepted if entry is not None] == [seqs[0], None, seqs[2]]
+
+
 def test_taken_keys_are_answered_with_none() -> None:
     enqueue("a")
     accepted = enqueue("b", "a", None)

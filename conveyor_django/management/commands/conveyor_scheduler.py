@@ -1,4 +1,4 @@
-"""`manage.py conveyor_scheduler`: promote, rescue and prune, without running jobs."""
+"""`manage.py conveyor_scheduler`: promote, tick, rescue and prune, without running jobs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 import psycopg
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from django.utils.module_loading import autodiscover_modules
 
 from ...conf import conveyor_settings
 from ...errors import DatabaseUnsupported
 from ...log import FORMATTERS, configure
 from ...scheduler.foreground import run_scheduler
+from ..startup import chosen_database
 
 
 class Command(BaseCommand):
     """Run a scheduler alone; workers started with --no-scheduler need one."""
 
-    help = "Run Conveyor's scheduler: promote due jobs, rescue lost ones, prune old ones."
+    help = "Run Conveyor's scheduler: promote due jobs, enqueue cron's, rescue lost ones, prune old ones."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Define the options."""
@@ -35,11 +37,13 @@ class Command(BaseCommand):
     def handle(self, *, database: str | None, once: bool, log_format: str, **_options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
         settings = conveyor_settings()
-        alias = database or settings.database
+        configure(log_format)
+        alias = chosen_database(database, settings)
         if alias not in connections:
             known = ", ".join(sorted(connections))
             raise CommandError(f"There is no database alias {alias!r} in DATABASES; there are: {known}.")
-        configure(log_format)
+        # They declare cron entries.
+        autodiscover_modules("tasks")
         try:
             loop = run_scheduler(alias=alias, settings=settings, once=once)
         except psycopg.errors.UndefinedTable as error:

@@ -14,7 +14,7 @@ from ...conf import RANGES, bad_number, conveyor_settings
 from ...log import configure
 from ...scheduler.loop import SchedulerLoop
 from ...worker.supervisor import Supervisor, WorkerOptions, once
-from ..startup import declared_queues, require_migrations
+from ..startup import chosen_database, require_migrations, served_queues
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         """Declare the options."""
         settings = conveyor_settings()
         add = parser.add_argument
-        add("--queues", default="", help="Comma-separated; default: the queues that TASKS declares.")
+        add("--queues", default="", help="Comma-separated; default: those of TASKS on the database.")
         add("--processes", type=_positive, default=1, help="Child processes (default 1).")
         add("--concurrency", type=_positive, default=8, help="Jobs at once in each process (default 8).")
         add("--grace", type=float, default=settings.grace_seconds,
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         add("--once", action="store_true", help="Run at most one job, then end.")
         add("--reload", action="store_true", help="Restart the children when source files change.")
         add("--no-scheduler", action="store_true", help="Leave rescue, promote and prune to others.")
-        add("--database", default=settings.database, help="Alias of the database (default %(default)s).")
+        add("--database", metavar="ALIAS", help="The database to work on (default: CONVEYOR['DATABASE']).")
         add("--log-format", choices=["text", "json"], default="text")
 
     def handle(self, **given: Any) -> None:
@@ -48,8 +48,9 @@ class Command(BaseCommand):
         settings = conveyor_settings()
         level = [logging.WARNING, logging.INFO, logging.DEBUG, logging.DEBUG][given["verbosity"]]
         configure(given["log_format"], level)
+        given["database"] = chosen_database(given["database"], settings)
         require_migrations(given["database"], settings)
-        options = _options(given, level)
+        options = _options(given, level, served_queues(given["queues"], given["database"], settings))
         # So that an error in a task module shows here, once; --reload watches what is imported.
         autodiscover_modules("tasks")
         supervisor = Supervisor(options, settings=settings)
@@ -61,22 +62,10 @@ class Command(BaseCommand):
             sys.exit(code)
 
 
-def _queues(text: str) -> tuple[str, ...]:
-    """Return the queues to serve; () for every queue that has jobs."""
-    declared = declared_queues()
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if unknown := [name for name in names if declared and name not in declared]:
-        raise CommandError(
-            f"--queues names {', '.join(map(repr, unknown))}, but TASKS declares {', '.join(map(repr, declared))}. "
-            f"Correct the name, or add it to QUEUES of a Conveyor backend in TASKS."
-        )
-    return names or declared
-
-
-def _options(given: dict[str, Any], level: int) -> WorkerOptions:
+def _options(given: dict[str, Any], level: int, queues: tuple[str, ...]) -> WorkerOptions:
     options = WorkerOptions(
         alias=given["database"],
-        queues=_queues(given["queues"]),
+        queues=queues,
         processes=given["processes"],
         concurrency=given["concurrency"],
         grace=_seconds("--grace", given["grace"], "grace_seconds"),

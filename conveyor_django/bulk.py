@@ -1,0 +1,109 @@
+"""Enqueue many calls at once: each is checked as one is, and then all of them are stored, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import sync_to_async
+from django.db import transaction
+
+from .calls import Call, P, R
+from .conf import conveyor_settings
+from .enqueue import check_transaction, jobs_of, prepared
+from .errors import InvalidArguments, describe
+from .managers.jobs import Accepted
+from .notify import notify_on_commit
+from .results import accepted_result, stored_results
+from .states import JobState
+from .store import store_all
+
+if TYPE_CHECKING:
+    from .compat import TaskResult
+    from .conflicts import Entry, Existing
+
+    Result = TaskResult[..., Any]
+
+
+def enqueue_many(calls: Iterable[Call[P, R]]) -> list[TaskResult[P, R]]:
+    """Store a job for each call, made by ``task.bind(...)``, and return their results in the order given.
+
+    All or none: in one transaction, which is a part of the caller's if there is one on the queues' database.
+    Raises what one enqueue raises, the message beginning with the call's place, as in ``calls[3]``; and
+    InvalidArguments where the calls are for several backends, or their queues on several databases.
+    """
+    listed = list(calls)
+    for place, call in enumerate(listed):
+        if not isinstance(call, Call):
+            raise InvalidArguments(f"calls[{place}] is {describe(call)}, not a call: pass task.bind(...).")
+    if not listed:
+        return []
+    stored: list[TaskResult[P, R]] = _backend_of(listed).enqueue_many(listed)
+    return stored
+
+
+async def aenqueue_many(calls: Iterable[Call[P, R]]) -> list[TaskResult[P, R]]:
+    """As `enqueue_many`, for async code."""
+    return await sync_to_async(enqueue_many)(calls)
+
+
+def _backend_of(calls: Sequence[Call[..., Any]]) -> Any:
+    """Return the task backend of all the calls."""
+    names = sorted({call.task.backend for call in calls})
+    if len(names) > 1:
+        raise InvalidArguments(
+            f"enqueue_many stores all of its calls or none, but they are for the backends "
+            f"{', '.join(map(repr, names))}. Call it once for each."
+        )
+    backend = calls[0].task.get_backend()
+    if not hasattr(backend, "enqueue_many"):
+        raise InvalidArguments(
+            f"The backend {names[0]!r} is {type(backend).__qualname__}, which enqueues one by one only: use .enqueue(...)."
+        )
+    return backend
+
+
+def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[Result], list[Result]]:
+    """Store the calls for the task backend of that name; return all results, and those of the jobs that are new."""
+    entries = [prepared(call.task, call.args, call.kwargs, f"calls[{place}]") for place, call in enumerate(calls)]
+    alias = _one_database(entries)
+    check_transaction(entries[0].job.task, alias)
+    # The results are read before the commit: where one cannot be, nothing has happened.
+    with transaction.atomic(using=alias):
+        stored = store_all(jobs_of(alias), entries)
+        results = _results(calls, stored, alias=alias, backend=backend)
+    ready = {
+        entry.job.queue
+        for entry, job in zip(entries, stored, strict=True)
+        if isinstance(job, Accepted) and job.state == JobState.READY
+    }
+    if ready:
+        notify_on_commit(sorted(ready), alias=alias)
+    return results, [result for result, job in zip(results, stored, strict=True) if isinstance(job, Accepted)]
+
+
+def _one_database(entries: Sequence[Entry]) -> str:
+    """Return the database of all the entries' queues."""
+    settings = conveyor_settings()
+    first = settings.database_of(entries[0].job.queue)
+    for entry in entries:
+        alias = settings.database_of(entry.job.queue)
+        if alias != first:
+            raise InvalidArguments(
+                f"enqueue_many stores all of its calls or none, which takes one database: calls[0] is for queue "
+                f"{entries[0].job.queue!r} on {first!r}, {entry.place} for queue {entry.job.queue!r} on {alias!r}. "
+                f"Call it once for each database."
+            )
+    return first
+
+
+def _results(
+    calls: Sequence[Call[..., Any]], stored: Sequence[Accepted | Existing], *, alias: str, backend: str
+) -> list[Result]:
+    found = stored_results([job.id for job in stored if not isinstance(job, Accepted)], alias=alias, backend=backend)
+    return [
+        accepted_result(call.task, job, call.args, call.kwargs, alias=alias)
+        if isinstance(job, Accepted)
+        else found[job.id]
+        for call, job in zip(calls, stored, strict=True)
+    ]
