@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import datetime as dt
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
 
 from django.db import connections, models
 
 from ..sql import statement
 
 Row = tuple[Any, ...]
+
+# A clock for tests, in place of the database's: the `now` of statements that are given none.
+frozen_now: Final[ContextVar[Callable[[], dt.datetime] | None]] = ContextVar("frozen_now", default=None)
 
 
 class Connection(Protocol):
@@ -25,6 +31,8 @@ class StatementManager(models.Manager[Any]):
     def rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
         """Run the statement `name` and return its rows. Database errors pass through."""
         connection = connections[self.db] if on is None else on
+        if params.get("now", 0) is None and (clock := frozen_now.get()) is not None:
+            params = params | {"now": clock()}
         with connection.cursor() as cursor:
             cursor.execute(statement(name), params)
             rows: list[Row] = cursor.fetchall()

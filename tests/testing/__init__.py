@@ -1,0 +1,1 @@
+"""`conveyor_django.testing`, as a project's tests use it."""
