@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 
@@ -39,14 +40,21 @@ class PayloadTooLarge(InvalidArguments):
 
 
 class IdempotencyConflict(ConveyorError):
-    """The idempotency key belongs to a job with another payload."""
+    """The idempotency key belongs to another job, which is other work or may not be replaced."""
 
-    def __init__(self, key: str, queue: str, existing: str, refused: str) -> None:
+    def __init__(
+        self,
+        key: str,
+        queue: str,
+        existing: str,
+        refused: str,
+        fix: str = "Use another key for another piece of work.",
+    ) -> None:
         self.key = key
         self.queue = queue
         super().__init__(
             f"idempotency key {key!r} of queue {queue!r} already belongs to {existing}, "
-            f"so {refused} was not enqueued. Use another key for another piece of work."
+            f"so {refused} was not enqueued. {fix}"
         )
 
 
@@ -63,23 +71,32 @@ class ForeignTransaction(ConveyorError):
 
 
 class ForeignWrite(ConveyorError):
-    """An atomic handler wrote to another database than its job's: that write would not be part of its commit."""
+    """An atomic handler, effect or step wrote to another database than its job's: no part of its commit."""
 
     def __init__(self, task: str, alias: str, other: str) -> None:
         super().__init__(
-            f"{task} is atomic on database {alias!r}, so its write to {other!r} was refused: it would stay when the "
-            f"transaction on {alias!r} rolls back. Write there in a task of its own, without atomic=True."
+            f"{task} has a transaction on database {alias!r} that is atomic with its job, so its write to {other!r} "
+            f"was refused: it would stay when that transaction rolls back. Write there outside of it, or in a task of "
+            f"its own without atomic=True."
         )
 
 
 class LeftOpen(ConveyorError):
-    """An atomic handler returned with a transaction.atomic() block still open, so that nothing could commit."""
+    """An atomic handler or effect ended with a transaction.atomic() block still open: nothing could commit."""
 
     def __init__(self, task: str) -> None:
         super().__init__(
-            f"{task} returned with a transaction.atomic() block left open, so its transaction was rolled back. "
+            f"{task} ended its transaction with a transaction.atomic() block left open, so it was rolled back. "
             f"Use `with transaction.atomic():`, which always ends the block."
         )
+
+
+class NotAllowedHere(ConveyorError, RuntimeError):
+    """A member of the context was called where it could not keep its promise."""
+
+
+class InvalidStep(ConveyorError, ValueError):
+    """A durable step has an impossible name or function."""
 
 
 class UnknownTask(ConveyorError):
@@ -95,16 +112,43 @@ class UnknownTask(ConveyorError):
 
 
 class JobCancelled(ConveyorError):
-    """A job was cancelled while it waited; shown as the error of its result."""
+    """A job was cancelled: while it waited, or while it ran; shown as the error of its result."""
 
-    def __init__(self, job_id: int) -> None:
+    def __init__(self, job_id: int, *, running: bool = False) -> None:
         self.job_id = job_id
+        self.running = running
+        when = "while it ran, so its run was stopped" if running else "before its next run"
+        super().__init__(f"job {job_id} was cancelled {when}. To run it after all: conveyor_django.requeue({job_id}).")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (partial(type(self), running=self.running), (self.job_id,))
+
+
+class TaskTimeout(ConveyorError, TimeoutError):
+    """A run went on for longer than its task's timeout, so it was stopped."""
+
+    def __init__(self, what: str, seconds: float, *, killed: bool = False) -> None:
+        self.what = what
+        self.seconds = seconds
+        self.killed = killed
+        how = "was not stopped by an interruption, so its process was ended" if killed else "was interrupted"
         super().__init__(
-            f"job {job_id} was cancelled before its next run. To run it after all: conveyor_django.requeue({job_id})."
+            f"{what} ran for longer than its timeout of {seconds:g} s and {how}. "
+            f"Give the task a longer timeout=, or split its work."
         )
 
-    def __reduce__(self) -> tuple[type[JobCancelled], tuple[int]]:
-        return (type(self), (self.job_id,))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (partial(type(self), killed=self.killed), (self.what, self.seconds))
+
+
+class WaitInTransaction(ConveyorError):
+    """A wait for a job's end inside a transaction of its database, which would not see the end."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(
+            f"cancel(wait=…) inside a transaction on database {alias!r}: the request is heard of only once that "
+            f"transaction has committed. Call it after the transaction, or leave wait out."
+        )
 
 
 class UnstorableResult(ConveyorError, TypeError):
@@ -117,6 +161,21 @@ class UnstorableResult(ConveyorError, TypeError):
         )
 
 
+class InvalidWorkflow(ConveyorError, ValueError):
+    """A workflow cannot be stored as it was built; nothing of it was."""
+
+
+class InvalidCron(ConveyorError, ValueError):
+    """A cron entry cannot be: `field` names what of it is wrong."""
+
+    def __init__(self, field: str, message: str) -> None:
+        self.field = field
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[InvalidCron], tuple[str, str]]:
+        return (type(self), (self.field, str(self)))
+
+
 class DatabaseUnsupported(ConveyorError):
     """Conveyor was pointed at something other than PostgreSQL through psycopg 3."""
 
@@ -125,6 +184,12 @@ class DatabaseUnsupported(ConveyorError):
             f"database alias {alias!r} is {found}, but Conveyor needs PostgreSQL 14+ through psycopg 3. "
             f"Set CONVEYOR['DATABASE'] to the alias of a PostgreSQL database."
         )
+
+
+def name_place(error: Exception, place: str) -> None:
+    """Let the error's message begin with which of many it is about, such as ``calls[3]``; "" leaves it."""
+    if place:
+        error.args = (f"{place}: {error}", *error.args[1:])
 
 
 def describe(value: Any, limit: int = 80) -> str:

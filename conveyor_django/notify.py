@@ -26,6 +26,8 @@ from .managers.base import Connection
 
 # The payload of a notification is the queue's name.
 CHANNEL: Final = "conveyor_ready"
+# Here it is the id of a running job that was cancelled.
+CANCEL_CHANNEL: Final = "conveyor_cancel"
 
 logger = get_logger("notify")
 
@@ -125,3 +127,24 @@ def notify_now(queues: Iterable[str], *, alias: str | None = None, on: Connectio
     except (DjangoError, psycopg.Error) as error:
         doorbell.forget(alias, due)
         event(logger, logging.WARNING, "notify.failed", queues=",".join(due), error=str(error).strip())
+
+
+def notify_cancel_on_commit(job_id: int, *, alias: str) -> None:
+    """Tell the worker that runs a job of its cancellation, as `notify_on_commit` tells of work.
+
+    Where it is not told, its next heartbeat finds out.
+    """
+    connection = connections[alias]
+    if connection.in_atomic_block:
+        transaction.on_commit(partial(_notify_cancel, job_id, alias), using=alias, robust=True)
+    elif connection.get_autocommit():
+        _notify_cancel(job_id, alias)
+
+
+def _notify_cancel(job_id: int, alias: str) -> None:
+    from .models import Job
+
+    try:
+        Job.objects.db_manager(alias).notify_cancel(job_id, channel=CANCEL_CHANNEL)
+    except (DjangoError, psycopg.Error) as error:
+        event(logger, logging.WARNING, "notify.failed", job=job_id, error=str(error).strip())

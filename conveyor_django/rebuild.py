@@ -40,6 +40,7 @@ def _stored(job: Job, backend: str) -> dict[str, Any]:
         "priority": job.priority,
         "run_after": job.run_at if asked else None,
         "idempotency_key": job.idempotency_key,
+        "concurrency_key": job.concurrency_key,
     }
 
 

@@ -91,6 +91,17 @@ class OnFailure(StrEnum):
     RUN = "run"
 
 
+class OnConflict(StrEnum):
+    """What becomes of an enqueue whose key is taken; without a word, the same work finds that job, other work raises."""
+
+    # The job that has the key stays and is returned, whatever its work.
+    KEEP = "keep"
+    # It raises, also for the same work.
+    ERROR = "error"
+    # The new one has the key: a job that waits is cancelled, one that has ended goes without; for one that runs it raises.
+    REPLACE = "replace"
+
+
 class Missed(StrEnum):
     """What becomes of a cron entry's ticks that nobody was there for."""
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
 
+from asgiref.sync import sync_to_async
+
+from .calls import Call
 from .compat import Task, task_backends
-from .options import Backoff, TaskOptions, check_options
+from .errors import InvalidArguments, describe
+from .options import Backoff, ConcurrencyKey, Exceptions, TaskOptions, check_options
 from .registry import resolve_task
 
 if TYPE_CHECKING:
@@ -29,12 +34,17 @@ if TYPE_CHECKING:
         backoff: Backoff | None
         timeout: float | None
         atomic: bool
+        retry_on: Exceptions | None
+        discard_on: Exceptions | None
+        concurrency_key: ConcurrencyKey | None
 
 
 __all__ = ["Backoff", "ConveyorTask", "TaskOptions", "options_of", "resolve_task", "task"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# The values of states.OnConflict, as a caller writes them.
+Conflict = Literal["keep", "error", "replace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +53,23 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
 
     # Runs that may fail before the job does; None: CONVEYOR["MAX_ATTEMPTS"].
     max_attempts: int | None = None
-    # None: exponential, by CONVEYOR["BACKOFF_BASE_SECONDS"] and CONVEYOR["BACKOFF_CAP_SECONDS"].
+    # How long to wait after a failed run: a policy (Exponential, Linear, Fixed), seconds, or a callable of exception
+    # and result. None: exponential, by CONVEYOR["BACKOFF_BASE_SECONDS"] and CONVEYOR["BACKOFF_CAP_SECONDS"].
     backoff: Backoff | None = None
     # Seconds that one run may take; None: no limit.
     timeout: float | None = None
     # Whether the handler's writes, the ledger row and the success are one commit.
     atomic: bool = False
+    # Exception classes: only these are tried again, any other fails the job at once. None: every one is tried again.
+    retry_on: Exceptions | None = None
+    # Exception classes that end the job as cancelled, at once; looked at first.
+    discard_on: Exceptions | None = None
+    # At most the queue's `key_cap` jobs of one key run at once, one unless set.
+    concurrency_key: ConcurrencyKey | None = None
     # Set by using() alone: it names one piece of work.
     idempotency_key: str | None = None
+    # Set by using() alone, with a key: what becomes of an enqueue whose key is taken.
+    on_conflict: Conflict | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no worker could honour. Raises InvalidTask with the value and the fix."""
@@ -80,16 +99,23 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
         run_after: datetime | None = None,
         backend: str | None = None,
         idempotency_key: str | None = None,
+        on_conflict: Conflict | None = None,
+        concurrency_key: str | None = None,
         max_attempts: int | None = None,
     ) -> Self:
         """Return a copy with these in place of its own; what is left out stays.
 
         `idempotency_key` makes a repeated enqueue harmless: while a job of that key is in the queue's table,
-        the same arguments give that job back, and others raise IdempotencyConflict.
+        the same arguments give that job back, and others raise IdempotencyConflict. `on_conflict` changes that:
+        "keep" gives that job back whatever its arguments, "error" raises in any case, and "replace" gives this
+        one the key: a job that waited is cancelled, one that has ended goes without, for one that runs it raises.
+
+        Of jobs with one `concurrency_key` only so many run at once, in their queue, as its cap per key says: one.
         """
         given = {
             "priority": priority, "queue_name": queue_name, "run_after": run_after, "backend": backend,
-            "idempotency_key": idempotency_key, "max_attempts": max_attempts,
+            "idempotency_key": idempotency_key, "on_conflict": on_conflict, "concurrency_key": concurrency_key,
+            "max_attempts": max_attempts,
         }  # fmt: skip
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         return replace(self, **changes)
@@ -101,6 +127,24 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
 
         async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> TaskResult[P, R]:
             """As `enqueue`, for async code."""
+
+    def enqueue_many(self, arguments: Iterable[tuple[Any, ...]]) -> list[TaskResult[P, R]]:
+        """Store a job for each tuple of positional arguments: all, or none; return the results in that order.
+
+        For keyword arguments, or options that differ, pass ``task.bind(...)`` to `conveyor_django.enqueue_many`.
+        Raises as that does.
+        """
+        from .bulk import enqueue_many
+
+        return enqueue_many(Call(self, args, {}) for args in map(_positional, count(), arguments))
+
+    async def aenqueue_many(self, arguments: Iterable[tuple[Any, ...]]) -> list[TaskResult[P, R]]:
+        """As `enqueue_many`, for async code."""
+        return await sync_to_async(self.enqueue_many)(arguments)
+
+    def bind(self, *args: P.args, **kwargs: P.kwargs) -> Call[P, R]:
+        """Return this call without making it: for `enqueue_many`, or as a part of a workflow."""
+        return Call(self, args, kwargs)
 
     def enqueue_on_commit(self, *args: P.args, **kwargs: P.kwargs) -> None:
         """Enqueue once every transaction that is open now has committed; without one, at once.
@@ -118,7 +162,17 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
 
 _OPTION_NAMES: Final = tuple(f.name for f in fields(TaskOptions))
 _FRAMEWORK_NAMES: Final = ("priority", "queue_name", "backend", "takes_context")
-_PER_CALL: Final = ("run_after", "idempotency_key")
+_ENQUEUE_NAMES: Final = ("concurrency_key",)
+_PER_CALL: Final = ("run_after", "idempotency_key", "on_conflict")
+
+
+def _positional(place: int, arguments: Any) -> tuple[Any, ...]:
+    if isinstance(arguments, tuple):
+        return arguments
+    raise InvalidArguments(
+        f"calls[{place}] is {describe(arguments)}, not a tuple of positional arguments: write "
+        f"({describe(arguments)},), or pass task.bind(...) to conveyor_django.enqueue_many."
+    )
 
 
 def _unpickled(path: str, changes: dict[str, Any]) -> Task[..., Any]:
@@ -146,8 +200,9 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a module-level function a task: ``@task`` or ``@task(max_attempts=3, atomic=True, …)``.
 
     The options are those of Django's decorator (`priority`, `queue_name`, `backend`, `takes_context`) and
-    `max_attempts`, `backoff`, `timeout` and `atomic`. A backend that is not Conveyor's gets only those that
-    its task class has. Raises TypeError for an unknown name and InvalidTask for an impossible value.
+    `max_attempts`, `backoff`, `timeout`, `atomic`, `retry_on`, `discard_on` and `concurrency_key`. A backend that is
+    not Conveyor's gets only those that its task class has. Raises TypeError for an unknown name and InvalidTask for an
+    impossible value.
     """
     _check_names(options)
 
@@ -167,7 +222,7 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 
 def _check_names(options: dict[str, Any]) -> None:
-    known = _FRAMEWORK_NAMES + _OPTION_NAMES
+    known = _FRAMEWORK_NAMES + _OPTION_NAMES + _ENQUEUE_NAMES
     for name in options:
         if name in _PER_CALL:
             raise TypeError(

@@ -19,7 +19,7 @@ PARK: Final = 500
 def claim_params(
     owner: uuid.UUID, queues: Mapping[str, float], limit: int, now: dt.datetime | None = None
 ) -> dict[str, Any]:
-    """Return the parameters of claim_jobs."""
+    """Return the parameters of claim_jobs; claim_plain_jobs takes no `park`."""
     return {
         "owner": owner, "queues": list(queues), "leases": [float(lease) for lease in queues.values()],
         "limit": limit, "park": PARK, "now": now,
@@ -30,25 +30,27 @@ def claim_params(
 class Claim:
     """What a claim brought.
 
-    `parked` and `unprovided` name exact caps as (queue, key), the key "" for a queue's own: those whose jobs were
-    moved out of the way (key None: because their task is paused), and those whose permits have to be made first, with
-    the cap.
+    `parked` names as (queue, key) what was moved out of the way: jobs of full keys and of paused tasks, key None for
+    those without one. `unprovided` names the caps whose permits have to be made first, the key "" for a queue's own.
     """
 
     jobs: list[Claimed] = field(default_factory=list)
     parked: list[tuple[str, str | None]] = field(default_factory=list)
     unprovided: list[tuple[str, str, int]] = field(default_factory=list)
+    # A plain claim left jobs in line of which only a whole one knows whether they may run.
+    capped: bool = False
 
 
 def claim_from(rows: Iterable[Row]) -> Claim:
-    """Return what claim_jobs' rows say."""
-    by_kind: dict[str, list[Row]] = {"claimed": [], "parked": [], "unprovided": []}
+    """Return what the rows of claim_jobs or claim_plain_jobs say."""
+    by_kind: dict[str, list[Row]] = {"claimed": [], "parked": [], "unprovided": [], "capped": []}
     for row in rows:
         by_kind[row[0]].append(row)
     return Claim(
         jobs=[_claimed(row) for row in by_kind["claimed"]],
         parked=[(row[3], row[13]) for row in by_kind["parked"]],
         unprovided=[(row[3], row[13], row[15]) for row in by_kind["unprovided"]],
+        capped=bool(by_kind["capped"]),
     )
 
 

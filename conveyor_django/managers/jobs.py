@@ -6,11 +6,11 @@ import datetime as dt
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
 from ..states import JobState, WorkflowRole
-from .base import Connection, StatementManager
+from .base import Connection
 from .exchange import (
     Claim,
     answers_from,
@@ -20,12 +20,17 @@ from .exchange import (
     ready_queues,
     succeed_params,
 )
+from .fenced import FencedStatements
+from .limits import LimitStatements
 
 # First key of the two-key advisory locks ("CONV"); the second says which duty a scheduler's look is for.
 LOCK_CLASS: Final = 0x434F4E56
 PROMOTE_LOCK, RESCUE_LOCK, PRUNE_LOCK = 1, 2, 3
 
 LEASE_LOST_PATH: Final = "conveyor_django.errors.LeaseLost"
+# Why a dead worker's jobs are given back free: by default, and where a run that would not end was to blame.
+NOT_STARTED: Final = "claimed, but not started when its worker died"
+NEIGHBOUR: Final = "its worker was ended for a neighbour's run that would not end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,17 @@ class Accepted:
     state: JobState
 
 
+class Holder(NamedTuple):
+    """The job that holds a key, with what it was enqueued with: `args` and `kwargs` are JSON text."""
+
+    id: int
+    task: str
+    args: str
+    kwargs: str
+    state: JobState
+    workflow_id: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Rescued:
     """A job taken back from a worker; `lost` says whether the run counts as lost."""
@@ -78,7 +94,7 @@ class Rescued:
     owner: uuid.UUID | None
 
 
-class JobManager(StatementManager):
+class JobManager(FencedStatements, LimitStatements):
     """The statements on jobs. Instants are the database's unless `now` is given; times are in seconds."""
 
     # -- enqueue ------------------------------------------------------------------------------------------
@@ -92,9 +108,17 @@ class JobManager(StatementManager):
         return Accepted(rows[0][0], rows[0][1], JobState(rows[0][2])) if rows else None
 
     def enqueue_jobs(
-        self, jobs: Sequence[NewJob], *, now: dt.datetime | None = None, on: Connection | None = None
+        self,
+        jobs: Sequence[NewJob],
+        *,
+        ready_seqs: Sequence[int] | None = None,
+        now: dt.datetime | None = None,
+        on: Connection | None = None,
     ) -> list[Accepted | None]:
-        """Insert many jobs in one statement; the answer has a None where a key was taken."""
+        """Insert many jobs in one statement; the answer has a None where a key was taken.
+
+        `ready_seqs` are their places in line; without, they stand in the order given.
+        """
         params: dict[str, Any] = {
             "queues": [job.queue for job in jobs],
             "tasks": [job.task for job in jobs],
@@ -111,6 +135,7 @@ class JobManager(StatementManager):
             "workflow_roles": [job.workflow_role for job in jobs],
             "pendings": [job.pending_dependencies for job in jobs],
             "names": [job.name for job in jobs],
+            "ready_seqs": [None] * len(jobs) if ready_seqs is None else list(ready_seqs),
             "now": now,
         }
         accepted: list[Accepted | None] = [None] * len(jobs)
@@ -118,12 +143,26 @@ class JobManager(StatementManager):
             accepted[place - 1] = Accepted(job_id, created_at, JobState(state))
         return accepted
 
-    def find_job_by_key(
-        self, *, queue: str, idempotency_key: str, on: Connection | None = None
-    ) -> tuple[int, str, str, str] | None:
-        """Return (id, task, args, kwargs) of the job that holds the key, the last two as JSON text."""
-        rows = self.rows("find_job_by_key", {"queue": queue, "idempotency_key": idempotency_key}, on)
-        return rows[0] if rows else None
+    def find_jobs_by_keys(
+        self, keys: Sequence[tuple[str, str]], *, on: Connection | None = None
+    ) -> dict[tuple[str, str], Holder]:
+        """Return the holders of the keys, each (queue, idempotency key), that have one."""
+        params = {"queues": [queue for queue, _ in keys], "keys": [key for _, key in keys]}
+        return {
+            (queue, key): Holder(job_id, task, args, kwargs, JobState(state), workflow_id)
+            for queue, key, job_id, task, args, kwargs, state, workflow_id in self.rows("find_jobs_by_keys", params, on)
+        }
+
+    def draw_ready_seqs(self, count: int, *, on: Connection | None = None) -> list[int]:
+        """Return so many new places in line, in order."""
+        return [row[0] for row in self.rows("draw_ready_seqs", {"count": count}, on)]
+
+    def replace_job(
+        self, job_id: int, *, idempotency_key: str, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> bool:
+        """Cancel a job that waits and take its key from it; say whether it still waited and had the key."""
+        params = {"id": job_id, "idempotency_key": idempotency_key, "now": now}
+        return bool(self.rows("replace_job", params, on))
 
     # -- the worker's turn ---------------------------------------------------------------------------------
 
@@ -151,34 +190,19 @@ class JobManager(StatementManager):
         """Do as `claim_jobs`, and say also what caps and pauses kept from being claimed."""
         return claim_from(self.rows("claim_jobs", claim_params(owner, queues, limit, now), on))
 
-    # -- caps ----------------------------------------------------------------------------------------------
-
-    def make_permits(
+    def claim_plain_jobs(
         self,
-        caps: Sequence[tuple[str, str, int]],
         *,
+        owner: uuid.UUID,
+        queues: Mapping[str, float],
+        limit: int,
         now: dt.datetime | None = None,
         on: Connection | None = None,
-    ) -> int:
-        """Make the places of exact caps, each (queue, key, cap), where they are missing; return how many were made."""
-        params = {
-            "queues": [queue for queue, _, _ in caps], "keys": [key for _, key, _ in caps],
-            "caps": [cap for _, _, cap in caps], "now": now,
-        }  # fmt: skip
-        return len(self.rows("make_permits", params, on))
-
-    def unpark_jobs(self, keys: Sequence[tuple[str, str]], *, on: Connection | None = None) -> dict[int, str]:
-        """Put the next jobs of each (queue, key) back in line, as far as permits are free; return {id: queue}."""
-        params = {"queues": [queue for queue, _ in keys], "keys": [key for _, key in keys]}
-        return dict(self.rows("unpark_jobs", params, on))
-
-    def unpark_tasks(self, *, limit: int, on: Connection | None = None) -> dict[int, str]:
-        """Put up to `limit` jobs back in line whose task is not paused any more; return {id: queue}."""
-        return dict(self.rows("unpark_tasks", {"limit": limit}, on))
-
-    def list_parked_keys(self, *, on: Connection | None = None) -> list[tuple[str, str]]:
-        """Return each (queue, key) that has parked jobs."""
-        return self.rows("list_parked_keys", {}, on)
+    ) -> Claim:
+        """Do as `claim` for jobs on which no cap, key or paused task has a say; `capped` says whether others wait."""
+        params = claim_params(owner, queues, limit, now)
+        del params["park"]
+        return claim_from(self.rows("claim_plain_jobs", params, on))
 
     def succeed_jobs(
         self,
@@ -278,6 +302,7 @@ class JobManager(StatementManager):
         max_lost: int,
         max_releases: int,
         reason: str,
+        free_reason: str = NOT_STARTED,
         started: Iterable[Token] | None = None,
         now: dt.datetime | None = None,
         on: Connection | None = None,
@@ -285,11 +310,12 @@ class JobManager(StatementManager):
         """Take back all that a dead owner holds.
 
         `started` names the runs that are known to have started; the rest is then given back free. None means
-        that nobody knows: every run counts as lost. `reason` is kept on the lost attempts.
+        that nobody knows: every run counts as lost. `reason` is kept on the lost attempts, `free_reason` on the others.
         """
         params = {
             "owner": owner, "max_lost": max_lost, "max_releases": max_releases, "reason": reason,
-            "knows_started": started is not None, "error_class": LEASE_LOST_PATH, "now": now,
+            "free_reason": free_reason, "knows_started": started is not None, "error_class": LEASE_LOST_PATH,
+            "now": now,
         } | _tokens(started or ())  # fmt: skip
         return [
             Rescued(job_id, queue, JobState(state), version, lost, owner)
@@ -340,6 +366,10 @@ class JobManager(StatementManager):
     def notify_queues(self, queues: Iterable[str], *, channel: str, on: Connection | None = None) -> None:
         """Tell the listeners of `channel` that these queues have work; outside of a transaction only."""
         self.rows("notify_queues", {"channel": channel, "queues": list(queues)}, on)
+
+    def notify_cancel(self, job_id: int, *, channel: str, on: Connection | None = None) -> None:
+        """Tell the listeners of `channel` that a running job was cancelled; outside of a transaction only."""
+        self.rows("notify_cancel", {"channel": channel, "id": job_id}, on)
 
 
 def _tokens(tokens: Iterable[Token]) -> dict[str, list[int]]:

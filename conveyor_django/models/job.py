@@ -48,7 +48,8 @@ class Job(models.Model):
     cancel_requested_at = models.DateTimeField(null=True)
     concurrency_key = models.TextField(null=True, help_text="At most the queue's key cap of one key run at once.")
     parked = models.TextField(
-        null=True, help_text="Why a ready job is out of the claims' way: its key has no free permit, or its task is paused."
+        null=True,
+        help_text="Why a ready job is out of the claims' way: its key has no free permit, or its task is paused.",
     )
     pending_dependencies = models.IntegerField(default=0)
     # As the dependencies' keys, without a constraint: its check would lock the workflow's row at every insert.
@@ -116,7 +117,7 @@ class Job(models.Model):
                 ),
                 name="conveyor_job_counts",
             ),
-            # P3: a key names one job of its queue for as long as the row lives (find_job_by_key, enqueue).
+            # P3: a key names one job of its queue for as long as the row lives (find_jobs_by_keys, enqueue).
             models.UniqueConstraint(
                 fields=["queue", "idempotency_key"],
                 condition=Q(idempotency_key__isnull=False),
@@ -139,7 +140,13 @@ class Job(models.Model):
                 condition=Q(state=_READY, parked__isnull=True),
                 name="conveyor_job_ready",
             ),
-            # unpark_jobs, list_parked_keys: the next job of a key.
+            # unpark_jobs: whether a key has jobs in line.
+            models.Index(
+                fields=["queue", "concurrency_key"],
+                condition=Q(state=_READY, parked__isnull=True, concurrency_key__isnull=False),
+                name="conveyor_job_line_key",
+            ),
+            # claim_jobs, unpark_jobs, list_parked_keys: the next job of a key.
             models.Index(
                 "queue",
                 "concurrency_key",
@@ -152,14 +159,14 @@ class Job(models.Model):
             models.Index(fields=["task"], condition=Q(state=_READY, parked=_BY_TASK), name="conveyor_job_parked_task"),
             # promote_jobs, next_due: what is due.
             models.Index(fields=["run_at"], condition=Q(state=_SCHEDULED), name="conveyor_job_scheduled"),
-            # rescue_jobs, rescue_owner, release_unknown: what runs, by owner. claim_jobs counts a queue's for its soft cap.
+            # rescue_jobs, rescue_owner, release_unknown: what runs, by owner. claim_jobs counts a queue's for its cap.
             models.Index(
                 fields=["lease_owner"], include=["queue"], condition=Q(state=_RUNNING), name="conveyor_job_running"
             ),
-            # Of a workflow: its jobs; and whether one of them has not ended (finish_workflows).
+            # Of a workflow: its jobs; and whether one of them has not ended (finish_workflows, find_ended_workflows).
             models.Index(fields=["workflow"], condition=Q(workflow__isnull=False), name="conveyor_job_workflow"),
             models.Index(
-                fields=["workflow"],
+                fields=["workflow", "state"],
                 condition=Q(workflow__isnull=False, workflow_role__isnull=True, state__in=_OPEN),
                 name="conveyor_job_workflow_open",
             ),

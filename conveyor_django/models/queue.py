@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from ..conf import MAX_EXACT_CAP
 from ..managers.queues import QueueManager
 
 
@@ -34,8 +35,8 @@ class Queue(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=(Q(soft_cap__isnull=True) | Q(soft_cap__gt=0))
-                & (Q(exact_cap__isnull=True) | Q(exact_cap__gt=0))
-                & (Q(key_cap__isnull=True) | Q(key_cap__gt=0))
+                & (Q(exact_cap__isnull=True) | Q(exact_cap__gte=1, exact_cap__lte=MAX_EXACT_CAP))
+                & (Q(key_cap__isnull=True) | Q(key_cap__gte=1, key_cap__lte=MAX_EXACT_CAP))
                 & (Q(lease_seconds__isnull=True) | Q(lease_seconds__gt=0))
                 & (Q(retention_seconds__isnull=True) | Q(retention_seconds__gte=0)),
                 name="conveyor_queue_limits",

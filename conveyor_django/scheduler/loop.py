@@ -22,10 +22,13 @@ from .pace import Pace
 from .promote import Promote
 from .prune import Prune
 from .rescue import Rescue
+from .sweep import Sweep
+from .ticks import Ticks
+from .unpark import Unpark
 
 logger = get_logger("scheduler")
 
-DUTIES: Final[tuple[type[Duty], ...]] = (Promote, Rescue, DeadWorkers, Prune)
+DUTIES: Final[tuple[type[Duty], ...]] = (Promote, Ticks, Rescue, DeadWorkers, Sweep, Unpark, Prune)
 
 # PostgreSQL cuts an application_name here (NAMEDATALEN − 1).
 MAX_APPLICATION_NAME: Final = 63

@@ -3,28 +3,30 @@
 WITH clock AS MATERIALIZED (
     SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now
 ),
+-- Read only where a queue has a cap, once for all of them.
+running AS MATERIALIZED (
+    SELECT job.queue FROM conveyor_job AS job WHERE job.state = 'running'
+),
 -- What each queue's settings leave room for, counted without a lock: enough for a soft cap.
 turn AS MATERIALIZED (
-    SELECT input.queue, input.lease, settings.exact_cap, coalesce(settings.key_cap, 1) AS key_cap,
-           CASE WHEN settings.paused THEN 0 ELSE greatest(0, least(
-               %(limit)s::integer,
-               CASE WHEN settings.soft_cap IS NOT NULL THEN settings.soft_cap - (
-                   SELECT count(*) FROM conveyor_job AS running
-                   WHERE running.state = 'running' AND running.queue = input.queue) END,
-               CASE WHEN settings.exact_cap IS NOT NULL THEN settings.exact_cap - (
-                   SELECT count(*) FROM conveyor_permit AS permit
-                   WHERE permit.queue = input.queue AND permit.key = '' AND EXISTS (
-                       SELECT FROM conveyor_job AS holder
-                       WHERE holder.id = permit.job_id AND holder.state || '' = 'running'
-                         AND holder.lease_version = permit.lease_version)) END
-           )) END AS room
-    FROM unnest(%(queues)s::text[], %(leases)s::float8[]) AS input (queue, lease)
+    SELECT input.queue, settings.exact_cap, coalesce(settings.key_cap, 1) AS key_cap, ran.jobs AS running,
+           CASE WHEN settings.paused THEN 0
+                WHEN settings.capped THEN greatest(0, least(
+                    %(limit)s::integer, least(settings.soft_cap, settings.exact_cap) - ran.jobs))
+                ELSE %(limit)s::integer END AS room
+    FROM unnest(%(queues)s::text[]) AS input (queue)
     LEFT JOIN LATERAL (
-        SELECT paused, soft_cap, exact_cap, key_cap FROM conveyor_queue WHERE name = input.queue LIMIT 1
+        SELECT paused, soft_cap, exact_cap, key_cap, soft_cap IS NOT NULL OR exact_cap IS NOT NULL AS capped
+        FROM conveyor_queue WHERE name = input.queue
+        LIMIT 1
     ) AS settings ON true
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs FROM running
+        WHERE settings.capped AND NOT settings.paused AND running.queue = input.queue
+    ) AS ran
 ),
 seen AS MATERIALIZED (
-    SELECT turn.queue, turn.lease, turn.exact_cap, turn.key_cap, picked.*,
+    SELECT turn.queue, turn.exact_cap, turn.key_cap, turn.running, picked.*,
            picked.task = ANY (ARRAY(SELECT task FROM conveyor_pausedtask)) AS paused
     FROM turn
     -- One index range per queue: `queue = ANY (...)` would sort the whole backlog.
@@ -39,51 +41,84 @@ seen AS MATERIALIZED (
     ) AS picked
     LIMIT %(limit)s::integer
 ),
--- How many permits of which caps the candidates would take; a queue's own cap has the key ''.
+-- How many permits of which caps the candidates would take; a queue's own cap has the key ''. What runs in a queue
+-- counts in its cap with or without a permit: the cap may be younger than the run.
 demand AS MATERIALIZED (
-    SELECT queue, '' AS key, exact_cap AS cap, count(*) AS jobs
+    SELECT queue, '' AS key, exact_cap AS cap, count(*) AS jobs, running
     FROM seen
     WHERE exact_cap IS NOT NULL AND NOT paused
-    GROUP BY queue, exact_cap
+    GROUP BY queue, exact_cap, running
     UNION ALL
-    SELECT queue, concurrency_key, key_cap, count(*)
+    SELECT queue, concurrency_key, key_cap, count(*), NULL
     FROM seen
     WHERE concurrency_key IS NOT NULL AND NOT paused
     GROUP BY queue, concurrency_key, key_cap
 ),
-supply AS MATERIALIZED (
-    SELECT demand.queue, demand.key, demand.cap, known.places, least(demand.jobs, demand.cap - known.beyond) AS jobs
-    FROM demand
-    CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE permit.number <= demand.cap) AS places,
-               -- A cap that was lowered: what still runs beyond it counts.
-               count(*) FILTER (WHERE permit.number > demand.cap AND EXISTS (
-                   SELECT FROM conveyor_job AS holder
-                   WHERE holder.id = permit.job_id AND holder.state || '' = 'running'
-                     AND holder.lease_version = permit.lease_version)) AS beyond
-        FROM conveyor_permit AS permit
-        WHERE permit.queue = demand.queue AND permit.key = demand.key
-    ) AS known
-),
 -- Free is a permit whose run is over. A run that was over in this snapshot stays so; a permit that another claim has
 -- taken since then names another run by now, which the comparison sees when the lock has it read anew (rule 1).
+-- Only as many free permits are tried as the snapshot leaves room for, the lowest first: another claim of the same
+-- snapshot tries the same, so that the two together stay in the cap, also where it was lowered.
 permit AS MATERIALIZED (
-    SELECT supply.queue, supply.key, free.id,
-           row_number() OVER (PARTITION BY supply.queue, supply.key) AS nth
-    FROM supply
+    SELECT demand.queue, demand.key, free.id, row_number() OVER (PARTITION BY demand.queue, demand.key) AS nth
+    FROM demand
     CROSS JOIN LATERAL (
         SELECT place.id
-        FROM conveyor_permit AS known
-        JOIN conveyor_permit AS place
-          ON place.id = known.id AND place.job_id = known.job_id AND place.lease_version = known.lease_version
-        WHERE known.queue = supply.queue AND known.key = supply.key AND known.number <= supply.cap
-          AND NOT EXISTS (
-              SELECT FROM conveyor_job AS holder
-              WHERE holder.id = known.job_id AND holder.state || '' = 'running'
-                AND holder.lease_version = known.lease_version)
-        LIMIT greatest(0, supply.jobs)
-        FOR NO KEY UPDATE OF place SKIP LOCKED
+        FROM (
+            SELECT known.*,
+                   row_number() OVER (PARTITION BY known.holder IS NULL ORDER BY known.number) AS nth,
+                   coalesce(demand.running, count(known.holder) OVER ()) AS held
+            FROM (
+                SELECT permit.id, permit.number, permit.job_id, permit.lease_version, run.id AS holder
+                FROM conveyor_permit AS permit
+                LEFT JOIN LATERAL (
+                    SELECT job.id
+                    FROM conveyor_job AS job
+                    -- `|| ''` keeps the planner off the index of running jobs, which old statistics make look empty.
+                    WHERE job.id = permit.job_id AND job.state || '' = 'running'
+                      AND job.lease_version = permit.lease_version
+                    LIMIT 1
+                ) AS run ON true
+                WHERE permit.queue = demand.queue AND permit.key = demand.key
+            ) AS known
+        ) AS known
+        CROSS JOIN LATERAL (
+            SELECT permit.id
+            FROM conveyor_permit AS permit
+            WHERE permit.id = known.id
+              AND permit.job_id = known.job_id AND permit.lease_version = known.lease_version
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS place
+        WHERE known.holder IS NULL AND known.number <= demand.cap AND known.nth <= demand.cap - known.held
+        LIMIT demand.jobs
     ) AS free
+),
+-- Parked jobs of a key have their turn with those in line, by priority and age: who comes later does not overtake.
+waiting AS MATERIALIZED (
+    SELECT grants.queue, seen.exact_cap, job.*
+    FROM (SELECT queue, key, count(*) AS permits FROM permit WHERE key <> '' GROUP BY queue, key) AS grants
+    CROSS JOIN LATERAL (
+        SELECT seen.exact_cap FROM seen WHERE seen.queue = grants.queue LIMIT 1
+    ) AS seen
+    CROSS JOIN LATERAL (
+        SELECT candidate.id, candidate.lease_version, candidate.task, candidate.concurrency_key, candidate.priority,
+               candidate.ready_seq
+        FROM (
+            SELECT job.id, job.task
+            FROM conveyor_job AS job
+            WHERE job.queue = grants.queue AND job.concurrency_key = grants.key
+              AND job.state = 'ready' AND job.parked = 'key'
+            ORDER BY job.priority DESC, job.ready_seq
+            LIMIT grants.permits + %(park)s::integer
+        ) AS next
+        CROSS JOIN LATERAL (
+            SELECT job.id, job.lease_version, job.task, job.concurrency_key, job.priority, job.ready_seq
+            FROM conveyor_job AS job
+            WHERE job.id = next.id AND job.state || '' = 'ready' AND job.parked || '' = 'key'
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS candidate
+        WHERE next.task <> ALL (ARRAY(SELECT task FROM conveyor_pausedtask))
+        LIMIT grants.permits
+    ) AS job
 ),
 keyed AS MATERIALIZED (
     SELECT candidate.*,
@@ -91,10 +126,16 @@ keyed AS MATERIALIZED (
             WHERE permit.queue = candidate.queue AND permit.key = candidate.concurrency_key
               AND permit.nth = candidate.nth) AS key_permit
     FROM (
-        SELECT seen.*, row_number() OVER (
+        SELECT contender.*, row_number() OVER (
                    PARTITION BY queue, concurrency_key ORDER BY priority DESC, ready_seq) AS nth
-        FROM seen
-        WHERE NOT paused
+        FROM (
+            SELECT queue, exact_cap, id, lease_version, concurrency_key, priority, ready_seq, true AS in_line
+            FROM seen
+            WHERE NOT paused
+            UNION ALL
+            SELECT queue, exact_cap, id, lease_version, concurrency_key, priority, ready_seq, false
+            FROM waiting
+        ) AS contender
     ) AS candidate
 ),
 granted AS MATERIALIZED (
@@ -124,6 +165,7 @@ took AS (
 claimed AS (
     UPDATE conveyor_job AS job
     SET state = 'running',
+        parked = NULL,
         attempt = job.attempt + 1,
         lease_owner = %(owner)s::uuid,
         lease_version = job.lease_version + 1,
@@ -131,7 +173,7 @@ claimed AS (
             secs => (%(leases)s::float8[])[array_position(%(queues)s::text[], job.queue)]),
         started_at = coalesce(job.started_at, (SELECT now FROM clock)),
         claimed_at = (SELECT now FROM clock)
-    -- The guard stands in the locking select above (rule 1). An array, not a join: a join let the planner
+    -- The guard stands in the locking selects above (rule 1). An array, not a join: a join let the planner
     -- walk the whole table.
     WHERE job.id = ANY (ARRAY(SELECT leased.id FROM leased))
     RETURNING job.id, job.lease_version, job.queue, job.task, job.attempt, job.max_attempts, job.lost_count,
@@ -139,7 +181,11 @@ claimed AS (
 ),
 -- Caps whose places were never made, or too few: the caller makes them, and claims again.
 unprovided AS MATERIALIZED (
-    SELECT queue, key, cap FROM supply WHERE places < cap
+    SELECT demand.queue, demand.key, demand.cap
+    FROM demand
+    WHERE demand.cap > (
+        SELECT count(*) FROM conveyor_permit AS permit
+        WHERE permit.queue = demand.queue AND permit.key = demand.key AND permit.number <= demand.cap)
 ),
 -- What nothing may claim now: of a paused task, or of a key without a free permit.
 refused AS MATERIALIZED (
@@ -147,33 +193,43 @@ refused AS MATERIALIZED (
     UNION
     SELECT keyed.queue, NULL, keyed.concurrency_key
     FROM keyed
-    WHERE keyed.concurrency_key IS NOT NULL AND keyed.key_permit IS NULL
+    WHERE keyed.concurrency_key IS NOT NULL AND keyed.key_permit IS NULL AND keyed.in_line
       AND NOT EXISTS (
           SELECT FROM unprovided
           WHERE unprovided.queue = keyed.queue AND unprovided.key = keyed.concurrency_key)
 ),
 -- Such jobs are moved out of the way, with those right behind them: the next claims do not meet them again.
 behind AS MATERIALIZED (
-    SELECT picked.id, refused.task IS NOT NULL AS paused
+    SELECT job.id, ahead.paused
     FROM (SELECT DISTINCT queue FROM refused) AS turn
     CROSS JOIN LATERAL (
-        SELECT candidate.id, candidate.task, candidate.concurrency_key
-        FROM conveyor_job AS candidate
-        WHERE candidate.queue = turn.queue AND candidate.state = 'ready' AND candidate.parked IS NULL
-        ORDER BY candidate.priority DESC, candidate.ready_seq
-        LIMIT %(limit)s::integer + %(park)s::integer
-        FOR NO KEY UPDATE OF candidate SKIP LOCKED
-    ) AS picked
-    JOIN refused ON refused.queue = turn.queue
-                AND (refused.task = picked.task OR refused.key = picked.concurrency_key)
-    WHERE NOT EXISTS (SELECT FROM leased WHERE leased.id = picked.id)
+        SELECT candidate.id, candidate.task, candidate.concurrency_key,
+               EXISTS (SELECT FROM refused WHERE refused.queue = turn.queue AND refused.task = candidate.task) AS paused
+        FROM (
+            SELECT job.id, job.task, job.concurrency_key
+            FROM conveyor_job AS job
+            WHERE job.queue = turn.queue AND job.state = 'ready' AND job.parked IS NULL
+            ORDER BY job.priority DESC, job.ready_seq
+            LIMIT %(limit)s::integer + %(park)s::integer
+        ) AS candidate
+    ) AS ahead
+    -- Only what is parked is locked: the jobs between stay within reach of other claims.
+    CROSS JOIN LATERAL (
+        SELECT job.id
+        FROM conveyor_job AS job
+        WHERE job.id = ahead.id AND job.state || '' = 'ready' AND job.parked IS NULL
+          AND (ahead.paused OR EXISTS (
+              SELECT FROM refused WHERE refused.queue = turn.queue AND refused.key = ahead.concurrency_key))
+        FOR NO KEY UPDATE OF job SKIP LOCKED
+    ) AS job
+    WHERE NOT EXISTS (SELECT FROM leased WHERE leased.id = job.id)
 ),
 parked AS (
     UPDATE conveyor_job AS job
     SET parked = CASE WHEN job.id = ANY (ARRAY(SELECT behind.id FROM behind WHERE behind.paused))
                       THEN 'task' ELSE 'key' END
     WHERE job.id = ANY (ARRAY(SELECT behind.id FROM behind))
-    RETURNING job.queue, job.concurrency_key, job.parked
+    RETURNING job.queue, job.concurrency_key
 )
 SELECT 'claimed' AS kind, claimed.id, claimed.lease_version, claimed.queue, claimed.task, payload.args, payload.kwargs,
        claimed.attempt, claimed.max_attempts, claimed.lost_count, claimed.release_count,
@@ -187,7 +243,7 @@ LEFT JOIN LATERAL (
 UNION ALL
 SELECT DISTINCT 'parked', NULL::bigint, NULL::bigint, parked.queue, NULL, NULL, NULL, NULL::integer, NULL::integer,
        NULL::integer, NULL::integer, NULL::float8, NULL::timestamptz,
-       CASE WHEN parked.parked = 'key' THEN parked.concurrency_key END, NULL::bigint, NULL::integer, NULL::smallint,
+       parked.concurrency_key, NULL::bigint, NULL::integer, NULL::smallint,
        NULL::bigint
 FROM parked
 UNION ALL

@@ -1,9 +1,14 @@
--- The keys that have parked jobs: one index probe per key ("loose index scan", PostgreSQL wiki), not a scan.
-WITH RECURSIVE found (queue, key) AS (
-    (SELECT queue, concurrency_key FROM conveyor_job WHERE state = 'ready' AND parked = 'key'
-     ORDER BY queue, concurrency_key LIMIT 1)
+-- The next keys after a given one that have parked jobs: one index probe per key ("loose index scan", PostgreSQL wiki),
+-- not a scan.
+WITH RECURSIVE found (queue, key, place) AS (
+    (SELECT queue, concurrency_key, 1
+     FROM conveyor_job
+     WHERE state = 'ready' AND parked = 'key'
+       AND (queue, concurrency_key) > (%(after_queue)s::text, %(after_key)s::text)
+     ORDER BY queue, concurrency_key
+     LIMIT 1)
     UNION ALL
-    SELECT next.queue, next.concurrency_key
+    SELECT next.queue, next.concurrency_key, found.place + 1
     FROM found
     CROSS JOIN LATERAL (
         SELECT job.queue, job.concurrency_key
@@ -13,5 +18,6 @@ WITH RECURSIVE found (queue, key) AS (
         ORDER BY job.queue, job.concurrency_key
         LIMIT 1
     ) AS next
+    WHERE found.place < %(limit)s::integer
 )
 SELECT queue, key FROM found

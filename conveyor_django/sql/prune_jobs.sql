@@ -1,4 +1,5 @@
--- Delete ended jobs past their retention, with payload, ledger and attempts; a queue's own retention wins.
+-- Delete ended jobs past their retention, with payload, ledger, attempts and edges; a queue's own retention wins. What
+-- belongs to a workflow stays until that is finished: others of its jobs may still ask for the results.
 WITH clock AS MATERIALIZED (
     SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now,
            -- The ledger's trigger lets nothing else delete; gone with the transaction.
@@ -20,12 +21,15 @@ doomed AS MATERIALIZED (
               WHEN job.state = 'failed' THEN %(failed_retention)s::float8
               ELSE coalesce((SELECT retention_seconds FROM conveyor_queue WHERE name = job.queue),
                             %(retention)s::float8) END)
+      AND coalesce((SELECT workflow.finished_at IS NOT NULL FROM conveyor_workflow AS workflow
+                    WHERE workflow.id = job.workflow_id), true)
     ORDER BY job.finished_at
     LIMIT %(limit)s::integer
     FOR UPDATE OF job SKIP LOCKED
 ),
 payloads AS (DELETE FROM conveyor_payload WHERE job_id = ANY (ARRAY(SELECT id FROM doomed))),
 ledgers AS (DELETE FROM conveyor_ledger WHERE job_id = ANY (ARRAY(SELECT id FROM doomed))),
-attempts AS (DELETE FROM conveyor_attempt WHERE job_id = ANY (ARRAY(SELECT id FROM doomed)))
+attempts AS (DELETE FROM conveyor_attempt WHERE job_id = ANY (ARRAY(SELECT id FROM doomed))),
+edges AS (DELETE FROM conveyor_dependency WHERE job_id = ANY (ARRAY(SELECT id FROM doomed)))
 DELETE FROM conveyor_job WHERE id = ANY (ARRAY(SELECT id FROM doomed))
 RETURNING id

@@ -11,8 +11,11 @@ from ..support.races import A, B, Race
 
 WON, WON_BEFORE, BUSY, LOST = Answer.WON, Answer.WON_BEFORE, Answer.BUSY, Answer.LOST
 
-# A fenced write of one worker, by its method of Race.
-WRITES = ("succeed", "end", "renew")
+# A fenced write of one worker, by its method of Race, and its statement.
+STATEMENTS = {"succeed": "succeed_jobs", "end": "end_attempts", "renew": "renew_leases", "record": "record_step"}
+WRITES = tuple(STATEMENTS)
+# And what only looks, which waits for a locked row.
+FENCED = (*WRITES, "hold")
 
 
 def write(race: Race, name: str) -> Callable[..., list[Answer]]:
@@ -96,10 +99,9 @@ def late_while_another_takes_over(race: Race, name: str) -> None:
 
 def late_between_snapshot_and_lock(race: Race, name: str) -> None:
     """B takes over after A's statement has read and before it locks: the lock's re-read must see it."""
-    statement = {"succeed": "succeed_jobs", "end": "end_attempts", "renew": "renew_leases"}[name]
     [mine] = race.enqueue_and_claim(A)
     late = race.connect()
-    with race.gate(statement) as held_up:
+    with race.gate(STATEMENTS[name]) as held_up:
         running = race.sides.start(late, write(held_up, name), A, mine)
         running.wait_until_blocked()
         theirs = race.take_over(B)

@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 
 from conveyor_django.sql import statement
 
-from .late import WRITES
-
-STATEMENTS = {"succeed": "succeed_jobs", "end": "end_attempts", "renew": "renew_leases"}
+from .late import STATEMENTS, WRITES
 
 FENCE = """
         WHERE job.id = given.id AND job.state || '' = 'running'
@@ -105,6 +103,12 @@ _ON_CONFLICT = {
     ATTEMPT_KEY: "    ON CONFLICT (job_id, lease_version) DO NOTHING\n",
 }
 _UNFENCED = without("succeed_jobs", STATE, OWNER, VERSION)
+_UNFENCED_STEP = without("record_step", STATE, OWNER, VERSION)
+HOLD_LOCK = "\nFOR SHARE"
+HELD = (
+    "WHERE job.id = %(id)s::bigint AND job.state || '' = 'running'\n"
+    "  AND job.lease_owner = %(owner)s::uuid AND job.lease_version = %(version)s::bigint\n"
+)
 
 
 def keyless(text: str, key: str) -> str:
@@ -127,6 +131,49 @@ MUTANTS: list[Mutant] = [
         "succeed_jobs without the version and the ledger's key",
         {"succeed_jobs": keyless(without("succeed_jobs", VERSION), LEDGER_KEY)},
         ("late_after_taking_it_again:succeed",), without_index=LEDGER_KEY,
+    ),
+    Mutant(
+        "record_step without its fence", {"record_step": _UNFENCED_STEP}, ("late_after_another_took_over:record",),
+        covered_in=("one_record",),
+    ),
+    Mutant(
+        "record_step without its fence and the ledger's key", {"record_step": keyless(_UNFENCED_STEP, LEDGER_KEY)},
+        ("one_record",), without_index=LEDGER_KEY,
+    ),
+    Mutant(
+        "hold_fence without the version",
+        {"hold_fence": altered("hold_fence", (" AND job.lease_version = %(version)s::bigint", ""))},
+        ("late_after_taking_it_again:hold",), covered_in=("late_after_another_took_over:hold",),
+    ),
+    Mutant(
+        "hold_fence without the owner",
+        {"hold_fence": altered("hold_fence", ("job.lease_owner = %(owner)s::uuid AND ", ""))},
+        ("late_after_a_failover:hold",), covered_in=("late_after_another_took_over:hold",),
+    ),
+    Mutant(
+        "hold_fence without owner and state",
+        {"hold_fence": altered("hold_fence", ("job.lease_owner = %(owner)s::uuid AND ", ""),
+                               (" AND job.state || '' = 'running'", ""))},
+        ("late_after_a_failover:hold", "late_after_a_rescue:hold"),
+    ),
+    Mutant(
+        "hold_fence without owner and version",
+        {"hold_fence": altered("hold_fence", (HELD, "WHERE job.id = %(id)s::bigint AND job.state = 'running'\n"))},
+        ("late_after_another_took_over:hold", "late_after_taking_it_again:hold"),
+    ),
+    Mutant(
+        "hold_fence without a lock", {"hold_fence": altered("hold_fence", (HOLD_LOCK, ""))},
+        ("fence_meets_an_open_takeover", "fence_keeps_a_rescuer_away"),
+    ),
+    Mutant(
+        "hold_fence with a lock that lets updates pass",
+        {"hold_fence": altered("hold_fence", (HOLD_LOCK, "\nFOR KEY SHARE"))},
+        ("fence_meets_an_open_takeover", "fence_keeps_a_rescuer_away"),
+    ),
+    Mutant(
+        "hold_fence with its guard in a subquery",
+        {"hold_fence": altered("hold_fence", (HELD, f"WHERE job.id = (SELECT id FROM conveyor_job AS job {HELD})\n"))},
+        ("fence_meets_an_open_takeover",), covered_in=("fence_keeps_a_rescuer_away",),
     ),
     Mutant(
         "end_attempts without owner, state and the attempts' key",
@@ -176,7 +223,7 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant(
         "enqueue_jobs in the order given",
-        {"enqueue_jobs": altered("enqueue_jobs", ("    ORDER BY queue, idempotency_key, place\n", ""))},
+        {"enqueue_jobs": altered("enqueue_jobs", ('    ORDER BY queue COLLATE "C", idempotency_key COLLATE "C", place\n', ""))},
         ("bulk_enqueues_in_opposite_order",),
     ),
 ]  # fmt: skip

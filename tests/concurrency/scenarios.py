@@ -17,7 +17,9 @@ from conveyor_django.outcomes import Answer
 
 from ..support.factories import new_job
 from ..support.races import A, B, Race
+from . import caps
 from .late import (
+    FENCED,
     WRITES,
     assert_untouched,
     late_after_a_failover,
@@ -30,7 +32,7 @@ from .late import (
     write,
 )
 
-WON = Answer.WON
+WON, LOST = Answer.WON, Answer.LOST
 
 Scenario = Callable[[Race], None]
 
@@ -45,6 +47,43 @@ def one_effect(race: Race) -> None:
     answers = race.succeed(A, mine) + race.succeed(B, theirs)
     assert len(race.effects(mine.id)) == 1
     assert answers.count(WON) == 1
+
+
+def one_record(race: Race) -> None:
+    """Whoever gets through the fence: one record of a step in the ledger, one winner."""
+    [mine] = race.enqueue_and_claim(A)
+    theirs = race.take_over(B)
+    answers = race.record(A, mine) + race.record(B, theirs)
+    assert len(race.effects(mine.id)) == 1
+    assert answers.count(WON) == 1
+
+
+# -- the fence in a handler's own transaction -------------------------------------------------------
+
+
+def fence_meets_an_open_takeover(race: Race) -> None:
+    """B's take-over has locked the row when A asks: A waits, and must read what the take-over left there."""
+    [mine] = race.enqueue_and_claim(A)
+    late = race.connect()
+    with race.transaction() as takeover:
+        theirs = race.take_over(B, on=takeover)
+        running = race.sides.start(late, race.hold, A, mine)
+        assert running.settle()
+    assert running.result() == [LOST]
+    assert_untouched(race, theirs, B)
+
+
+def fence_keeps_a_rescuer_away(race: Race) -> None:
+    """A's transaction holds the fence, its lease lapsed: nobody takes the job before it ends, and nobody waits."""
+    [mine] = race.enqueue_and_claim(A)
+    rescuer = race.connect()
+    with race.transaction() as fenced:
+        assert race.hold(A, mine, on=fenced) == [WON]
+        running = race.sides.start(rescuer, race.rescue)
+        blocked = running.settle()
+    assert running.result() == []
+    assert not blocked
+    assert [rescued.id for rescued in race.rescue()] == [mine.id]
 
 
 # -- renewal ----------------------------------------------------------------------------------------
@@ -175,10 +214,11 @@ def _for_each(scenario: Callable[[Race, str], None], names: tuple[str, ...]) -> 
 
 
 SCENARIOS: dict[str, Scenario] = {
-    **_for_each(late_after_another_took_over, WRITES),
-    **_for_each(late_after_taking_it_again, WRITES),
-    **_for_each(late_after_a_failover, WRITES),
-    **_for_each(late_after_a_rescue, WRITES),
+    **caps.SCENARIOS,
+    **_for_each(late_after_another_took_over, FENCED),
+    **_for_each(late_after_taking_it_again, FENCED),
+    **_for_each(late_after_a_failover, FENCED),
+    **_for_each(late_after_a_rescue, FENCED),
     **_for_each(late_while_another_takes_over, WRITES),
     **_for_each(late_between_snapshot_and_lock, WRITES),
     **_for_each(neighbours_of_a_locked_row, WRITES),
@@ -188,6 +228,9 @@ SCENARIOS: dict[str, Scenario] = {
         scenario.__name__: scenario
         for scenario in (
             one_effect,
+            one_record,
+            fence_meets_an_open_takeover,
+            fence_keeps_a_rescuer_away,
             renewal_names_its_jobs,
             claimers_of_one_job,
             claimer_reads_before_another_commits,

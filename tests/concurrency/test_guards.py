@@ -15,6 +15,7 @@ from ..support.barriers import Threads
 from ..support.connections import Connect, opened_connections
 from ..support.races import AlteredJobs, Race
 from ..support.schema import create_schema, drop_schema
+from .cap_mutants import CAP_MUTANTS
 from .mutants import ATTEMPT_KEY, LEDGER_KEY, MUTANTS, Mutant
 from .scenarios import SCENARIOS
 
@@ -24,8 +25,9 @@ SCHEMAS = {"": "guards", LEDGER_KEY: "guards_without_ledger_key", ATTEMPT_KEY: "
 # A mutant may also do what a CHECK constraint refuses.
 CAUGHT = (AssertionError, psycopg.errors.CheckViolation)
 
-PAIRS = [(mutant, name) for mutant in MUTANTS for name in mutant.caught_by]
-COVERED = [(mutant, name) for mutant in MUTANTS for name in mutant.covered_in]
+ALL = [*MUTANTS, *CAP_MUTANTS]
+PAIRS = [(mutant, name) for mutant in ALL for name in mutant.caught_by]
+COVERED = [(mutant, name) for mutant in ALL for name in mutant.covered_in]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def test_another_guard_covers_the_mutant(
 
 
 def test_every_mutant_is_caught_or_wholly_covered() -> None:
-    assert [mutant.what for mutant in MUTANTS if not mutant.caught_by and "without the state" not in mutant.what] == []
+    assert [mutant.what for mutant in ALL if not mutant.caught_by and "without the state" not in mutant.what] == []
 
 
 def test_every_scenario_catches_some_mutant() -> None:

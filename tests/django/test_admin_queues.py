@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from conveyor_django.admin.queues import QueueForm
 from conveyor_django.models import Queue
 
 from ..support.factories import QueueFactory
@@ -43,6 +42,16 @@ def test_a_queue_gets_settings(admin_client):
     )
 
 
+def test_a_queue_gets_caps(admin_client):
+    data = {"name": "billing", "soft_cap": "2000", "exact_cap": "1000", "key_cap": "1"}
+    assert admin_client.post(ADD, data).status_code == 302
+    queue = Queue.objects.get()
+    assert (queue.soft_cap, queue.exact_cap, queue.key_cap) == (2000, 1000, 1)
+    admin_client.post(page_of(queue), {"soft_cap": "5"})
+    queue.refresh_from_db()
+    assert (queue.soft_cap, queue.exact_cap, queue.key_cap) == (5, None, None)
+
+
 def test_empty_means_the_setting_s_default(admin_client):
     assert admin_client.post(ADD, {"name": "billing"}).status_code == 302
     queue = Queue.objects.get()
@@ -51,7 +60,7 @@ def test_empty_means_the_setting_s_default(admin_client):
 
 def test_settings_change_but_not_the_name(admin_client):
     queue = QueueFactory(name="billing", soft_cap=3)
-    admin_client.post(page_of(queue), {"name": "other", "paused": "on", "lease_seconds": "60"})
+    admin_client.post(page_of(queue), {"name": "other", "paused": "on", "lease_seconds": "60", "soft_cap": "3"})
     queue = Queue.objects.get()
     assert (queue.name, queue.paused, queue.lease_seconds, queue.soft_cap) == ("billing", True, 60.0, 3)
 
@@ -80,6 +89,10 @@ def test_the_list_and_its_action(admin_client):
         ("lease_seconds", "1e300", "A lost job would wait for more than a day. Use 86400 or less."),
         ("lease_seconds", "nan", "Enter a number."),
         ("lease_seconds", "soon", "Enter a number."),
+        ("soft_cap", "0", "A cap is 1 or more. Tick paused to let nothing run."),
+        ("exact_cap", "1001", "Use 1000 or less."),
+        ("key_cap", "-1", "A cap is 1 or more. Tick paused to let nothing run."),
+        ("exact_cap", "1.5", "Enter a whole number."),
         ("retention_seconds", "-1", "A retention cannot be negative. Use 0 to delete ended jobs at once."),
         ("retention_seconds", "1e300", "Use at most 100 years (3153600000 seconds)."),
         ("retention_seconds", "inf", "Enter a number."),
@@ -107,8 +120,3 @@ def test_an_interval_within_the_bounds_is_one_that_postgresql_has(admin_client):
     since = "SELECT *, now() - make_interval(secs => retention_seconds + lease_seconds) AS since"
     (queue,) = Queue.objects.raw(f"{since} FROM conveyor_queue")
     assert queue.since.year < 2000
-
-
-def test_checks_run_on_conveyor_s_database(settings):
-    settings.CONVEYOR = {"DATABASE": "elsewhere"}
-    assert QueueForm().instance._state.db == "elsewhere"

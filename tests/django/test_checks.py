@@ -53,6 +53,20 @@ def test_an_unknown_alias(settings: Settings) -> None:
     assert "'default'" in str(message.hint)
 
 
+def test_an_unknown_alias_of_a_queue(settings: Settings) -> None:
+    settings.TASKS = {"default": {"BACKEND": OURS, "QUEUES": []}}
+    settings.CONVEYOR = {"QUEUES": {"a": {}, "billing": {"DATABASE": "shard"}}}
+    assert only("conveyor.E002").msg == (
+        "CONVEYOR['QUEUES']['billing']['DATABASE'] is 'shard', which is not in DATABASES."
+    )
+
+
+def test_each_database_is_checked(settings: Settings, db: None, elsewhere: str) -> None:
+    settings.TASKS = {"default": {"BACKEND": OURS, "QUEUES": []}}
+    settings.CONVEYOR = {"QUEUES": {"billing": {"DATABASE": elsewhere}}}
+    assert "SQLite" in only("conveyor.E003").msg
+
+
 def test_another_database_than_postgresql(settings: Settings, db: None, elsewhere: str, route: Any) -> None:
     settings.CONVEYOR = {"DATABASE": elsewhere}
     assert "SQLite" in only("conveyor.E003").msg
@@ -137,6 +151,37 @@ def test_a_pool_that_workers_do_not_use(monkeypatch: pytest.MonkeyPatch, pool: A
     assert found() == {}
     monkeypatch.setitem(options, "pool", pool)
     assert "'default'" in only("conveyor.W003").msg
+
+
+class Closed:
+    """Keeps every table out of the shard."""
+
+    def allow_migrate(self, db: str, app_label: str, **_: Any) -> bool | None:
+        return False if db == "shard" else None
+
+
+def test_a_router_that_keeps_the_tables_out(settings: Settings) -> None:
+    settings.TASKS = {"default": {"BACKEND": OURS, "QUEUES": []}}
+    connections.settings["shard"] = connections.settings["default"]
+    try:
+        settings.CONVEYOR = {"QUEUES": {"billing": {"DATABASE": "shard"}}}
+        assert found() == {}
+        settings.DATABASE_ROUTERS = [f"{__name__}.Closed"]
+        assert "'shard', but a database router keeps" in only("conveyor.W002").msg
+    finally:
+        del connections.settings["shard"]
+        if hasattr(connections._connections, "shard"):
+            del connections["shard"]
+
+
+def test_a_queue_that_no_backend_declares(settings: Settings) -> None:
+    settings.TASKS = {"default": {"BACKEND": OURS, "QUEUES": []}}
+    settings.CONVEYOR = {"QUEUES": {"billling": {}}}
+    assert found() == {}
+    settings.TASKS = {"default": {"BACKEND": OURS, "QUEUES": ["billing"]}}
+    assert "'billling'" in only("conveyor.W004").msg
+    settings.TASKS |= {"second": {"BACKEND": OURS, "QUEUES": ["billling"]}}
+    assert found() == {}
 
 
 MINIMAL = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import uuid
 from typing import Any
 
@@ -11,9 +12,13 @@ from pytest_django import Settings
 
 from conveyor_django import ConveyorContext
 from conveyor_django.compat import TaskContext
+from conveyor_django.effects import Fence
+from conveyor_django.errors import InvalidStep
 from conveyor_django.models import Job
 from conveyor_django.outcomes import Claimed
 from conveyor_django.results import running_result
+from conveyor_django.steps import Steps
+from conveyor_django.worker.inflight import Held
 
 from ..support.factories import JobFactory
 from ..support.produce import with_context
@@ -29,7 +34,10 @@ def context(job: Any, version: int = 1, alias: str = "default") -> ConveyorConte
         max_attempts=5, lost_count=0, release_count=0, lease_seconds=30.0, created_at=job.created_at,
     )  # fmt: skip
     result = running_result(claimed, owner=uuid.uuid4(), task=with_context, args=[], kwargs={}, alias=alias)
-    return ConveyorContext(task_result=result, alias=alias, job_id=job.pk, fencing_token=version)
+    fence = Fence(Held(claimed, deadline=math.inf), owner=uuid.uuid4(), alias=alias)
+    return ConveyorContext(
+        task_result=result, alias=alias, job_id=job.pk, fencing_token=version, _fence=fence, _steps=Steps(fence)
+    )
 
 
 def job(pk: int = 7, created_at: dt.datetime = CREATED) -> Job:
@@ -57,6 +65,16 @@ def test_no_other_job_has_it() -> None:
         context(job(), alias="other").idempotency_token,
     ]
     assert len(set(tokens)) == 4
+
+
+def test_each_step_has_a_token_of_its_own() -> None:
+    runs = [context(job(), 1), context(job(), 2)]
+    tokens = {run.idempotency_token_for(step) for run in runs for step in ("pay", "send", "send-1")}
+    assert len(tokens) == 3
+    assert len(tokens | {runs[0].idempotency_token, context(job(8)).idempotency_token_for("pay")}) == 5
+    assert all(str(uuid.UUID(token)) == token for token in tokens)
+    with pytest.raises(InvalidStep, match="1 to 255 characters, not 0"):
+        runs[0].idempotency_token_for("")
 
 
 def test_it_fits_where_other_systems_take_a_key() -> None:

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from conveyor_django.compat import FRAMEWORK
+from conveyor_django.conf import conveyor_settings
 
 from ..support.databases import process_environment
 
@@ -34,12 +37,26 @@ class Order(models.Model):
     paid = models.BooleanField(default=False)
 """
 
+BANK = """
+captured = []
+
+class BankClosed(Exception):
+    seconds = 60
+
+def authorise(number, *, key):
+    return f"ref-{number}"
+
+def capture(reference, line):
+    captured.append(line)
+"""
+
 # What the comments of the examples say, and what runs in them only.
 TESTS = """
 from asgiref.sync import async_to_sync
 from django.test import TestCase
 
 from conveyor_django import JobCancelled
+from conveyor_django.crontab import declared_entries
 from conveyor_django.models import Job
 
 
@@ -59,9 +76,73 @@ class DocumentationTests(TestCase):
         self.assertEqual(Job.objects.count(), 3)
         self.assertEqual(using.result.status, "READY")
         self.assertEqual(using.cancelled, "cancelled")
-        self.assertEqual(using.taken, [int(using.first.id.partition(":")[2])])
+        self.assertEqual(using.taken, [using.first])
         self.assertIs(using.seen.errors[-1].exception_class, JobCancelled)
         self.assertEqual(async_to_sync(using.view)(None).args, ["Ada"])
+
+    def test_handlers(self):
+        from conveyor_django.models import Ledger
+        from conveyor_django.testing import drain
+        from orders import bank, handlers
+
+        order = Order.objects.create(number="A-17")
+        handlers.settle.enqueue(order.pk)
+        handlers.settle.enqueue(0)
+        handlers.renumber.enqueue()
+        handlers.notify.enqueue(order.pk)
+        results = drain()
+        self.assertEqual([result.status for result in results], ["SUCCESSFUL", "FAILED", "SUCCESSFUL", "SUCCESSFUL"])
+        self.assertEqual(results[0].return_value, {"reference": "ref-A-17"})
+        self.assertEqual(bank.captured, ["A", "17"])
+        steps = {"authorise", "capture-0", "capture-1", "mail", "mark", ""}
+        self.assertEqual(set(Ledger.objects.values_list("step", flat=True)), steps)
+        order.refresh_from_db()
+        self.assertEqual((order.number, order.paid), ("sent", True))
+
+    def test_workflows(self):
+        from conveyor_django import workflow
+        from conveyor_django.models import Ledger
+        from conveyor_django.testing import drain
+        from orders import flows, whole
+
+        self.assertEqual(list(whole.cancelled.values()), ["cancelled"] * 4)
+        self.assertEqual(sorted(whole.cancelled), whole.again)
+        with workflow("parts") as wf:
+            wf.add(flows.split, 3)
+        drain()
+        results = dict(Ledger.objects.values_list("job__payload__name", "result"))
+        self.assertEqual((results["ship"], results["pack"], results["total"]), ("auth-42", 3, 3))
+
+    def test_cron(self):
+        from orders import cron
+
+        entries = declared_entries()
+        self.assertEqual(set(entries), {"orders.cron.weekly_report", "stock", "prices"})
+        self.assertEqual([f"{tick:%H:%M}" for tick in cron.ticks][1:], ["02:30"] * 2)
+
+    def test_queues(self):
+        from conveyor_django.models import PausedTask, Queue
+        from orders import queues
+
+        queues.pack.enqueue(7)
+        queues.count_stock.enqueue()
+        keys = set(Job.objects.values_list("concurrency_key", flat=True))
+        self.assertEqual(keys, {"bank-7", "order-7", "stocktaking"})
+        queue = Queue.objects.get()
+        settings = (queue.paused, queue.soft_cap, queue.exact_cap, queue.key_cap)
+        self.assertEqual((settings, PausedTask.objects.count()), ((False, 20, None, 2), 0))
+
+    def test_bulk(self):
+        order = Order.objects.create(number="A-17")
+        from orders import bulk
+
+        self.assertEqual([result.args for result in bulk.paid_later], [[order.pk]])
+        self.assertEqual([result.kwargs for result in bulk.mixed], [{}, {"name": "Grace"}, {}])
+        for result in (bulk.early, bulk.late):
+            result.refresh()
+        self.assertEqual([bulk.early.status, bulk.late.status], ["FAILED", "READY"])
+        holder = Job.objects.get(idempotency_key="reminder-ada")
+        self.assertEqual((f"default:{holder.pk}", holder.payload.args), (bulk.late.id, ["Ada again"]))
 
     def test_backoff(self):
         from types import SimpleNamespace
@@ -83,7 +164,8 @@ def blocks(document: str) -> list[str]:
 def project(tmp_path: Path) -> Path:
     """Write the project."""
     settings, task, call = blocks("README.md")
-    declared, enqueued, looked, controlled = blocks("docs/using.md")
+    declared, enqueued, bulk, replaced, looked, controlled = blocks("docs/using.md")
+    flows, adding, whole = blocks("docs/workflows.md")
     # The values of the two calls, and of the result between them, for the test to look at.
     controlled = controlled.replace("cancel(first)", "cancelled = cancel(first)")
     controlled = controlled.replace(
@@ -94,14 +176,30 @@ def project(tmp_path: Path) -> Path:
         "orders/__init__.py": "",
         "orders/models.py": MODELS,
         "orders/tasks.py": declared,
+        "orders/bank.py": BANK,
+        "orders/handlers.py": "\n".join(blocks("docs/handlers.md")),
         "orders/readme.py": f"{task}\nCALL = {call!r}",
         "orders/using.py": f"from orders.tasks import *\n{enqueued}\n{looked}\n{controlled}",
+        "orders/bulk.py": f"from orders.tasks import *\nfrom django.utils import timezone\n{bulk}\n{replaced}",
+        "orders/flows.py": f"{flows}\n{adding}",
+        "orders/whole.py": whole,
+        "orders/queues.py": "\n".join(blocks("docs/queues.md")),
+        "orders/cron.py": "\n".join(blocks("docs/cron.md")),
         "orders/tests.py": "\n".join([*blocks("docs/testing.md"), TESTS]),
     }
     (tmp_path / "orders").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     return tmp_path
+
+
+def test_the_settings_for_several_databases(settings: Settings) -> None:
+    [block] = blocks("docs/databases.md")
+    given: dict[str, Any] = {"DATABASES": {}}
+    exec(block, given)  # noqa: S102 - our own text
+    settings.CONVEYOR = given["CONVEYOR"]
+    assert conveyor_settings().databases == ("default", *given["DATABASES"])
+    assert conveyor_settings().database_of("billing") == "shard1"
 
 
 def test_every_example_does_what_it_says(project: Path, django_db_setup: None) -> None:
@@ -113,4 +211,4 @@ def test_every_example_does_what_it_says(project: Path, django_db_setup: None) -
         cwd=project, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "Ran 6 tests" in ran.stderr
+    assert "Ran 13 tests" in ran.stderr

@@ -16,7 +16,7 @@ from conveyor_django.compat import TaskResultDoesNotExist, TaskResultStatus, tas
 from conveyor_django.errors import JobCancelled, LeaseLost, UnknownTask
 from conveyor_django.models import Attempt, Job
 from conveyor_django.outcomes import Claimed, ErrorInfo
-from conveyor_django.results import finished_result, job_id_of, result_id, running_result
+from conveyor_django.results import finished_result, place_of, result_id, running_result
 from conveyor_django.states import JobState
 from conveyor_django.tasks import options_of
 
@@ -189,12 +189,14 @@ def test_it_takes_few_queries(trait: str, queries: int, django_assert_num_querie
 
 
 @pytest.mark.parametrize("alias", ["default", "a:b", "a" * 44, "ä\n"])
-def test_ids_are_short_and_their_own_inverse(alias: str) -> None:
+def test_ids_are_short_and_their_own_inverse(settings: Settings, alias: str) -> None:
     longest = result_id(alias, 2**63 - 1)
     assert len(longest) <= 64
-    assert job_id_of(longest, alias=alias) == 2**63 - 1
+    settings.CONVEYOR = {"QUEUES": {"billing": {"DATABASE": alias}}}
+    assert place_of(longest) == (2**63 - 1, alias)
+    settings.CONVEYOR = {"DATABASE": "b"}
     with pytest.raises(TaskResultDoesNotExist):
-        job_id_of(longest, alias="b")
+        place_of(longest)
 
 
 # -- what a worker builds ---------------------------------------------------------------------------------

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from conveyor_django.managers.cron import CronManager
+from conveyor_django.managers.fenced import FencedStatements
 from conveyor_django.managers.jobs import JobManager
+from conveyor_django.managers.limits import LimitStatements
 from conveyor_django.managers.queues import QueueManager
 from conveyor_django.managers.workers import WorkerManager
+from conveyor_django.managers.workflows import WorkflowManager
 from conveyor_django.sql import names, statement
 
 from ..support.connections import Connect
@@ -35,7 +39,7 @@ def test_each_has_sample_parameters() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_each_has_its_manager_method(name: str) -> None:
-    managers = (JobManager, QueueManager, WorkerManager)
+    managers = (JobManager, CronManager, FencedStatements, LimitStatements, QueueManager, WorkerManager, WorkflowManager)
     assert any(name in vars(manager) for manager in managers)
 
 

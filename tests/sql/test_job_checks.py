@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from conveyor_django.models import Job, Queue
 
-from ..support.factories import JobFactory, QueueFactory
+from ..support.factories import JobFactory, PermitFactory, QueueFactory
 from .conftest import NOW
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,15 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     ("conveyor_job_counts", "ready", {"release_count": -1}),
     ("conveyor_job_counts", "ready", {"lease_version": -1}),
     ("conveyor_job_counts", "ready", {"max_attempts": 0}),
+    ("conveyor_job_parked", "ready", {"parked": "elsewhere"}),
+    ("conveyor_job_parked", "running", {"parked": "key"}),
+    ("conveyor_job_parked", "scheduled", {"parked": "task"}),
+    ("conveyor_job_parked", "blocked", {"parked": "key"}),
+    ("conveyor_job_parked", "cancelled", {"parked": "task"}),
+    ("conveyor_job_role", "ready", {"workflow_role": "on_success"}),
+    ("conveyor_job_role", "ready", {"workflow_role": "on_monday", "workflow_id": 1}),
 ]
+UNIQUE = {"conveyor_job_key", "conveyor_job_cron_key"}
 
 
 @pytest.mark.parametrize(("constraint", "state", "change"), REFUSED)
@@ -54,7 +62,7 @@ def test_refused(constraint: str, state: str, change: dict[str, Any]) -> None:
 
 
 def test_every_constraint_is_tried() -> None:
-    declared = {constraint.name for constraint in Job._meta.constraints} - {"conveyor_job_key"}
+    declared = {constraint.name for constraint in Job._meta.constraints} - UNIQUE
     assert {name for name, _, _ in REFUSED} == declared
 
 
@@ -70,11 +78,33 @@ def test_a_key_is_unique_in_its_queue() -> None:
         JobFactory(queue="a", idempotency_key="k")
 
 
+def test_a_cron_entry_s_key_is_unique_over_all_queues() -> None:
+    JobFactory(queue="a", idempotency_key="conveyor:cron:x")
+    with pytest.raises(IntegrityError, match="conveyor_job_cron_key"), transaction.atomic():
+        JobFactory(queue="b", idempotency_key="conveyor:cron:x")
+
+
+def test_a_permit_s_place_is_unique() -> None:
+    PermitFactory(queue="a")
+    PermitFactory(queue="b")
+    with pytest.raises(IntegrityError, match="conveyor_permit_place"), transaction.atomic():
+        PermitFactory(queue="a")
+
+
 @pytest.mark.parametrize(
     "change",
-    [{"soft_cap": 0}, {"exact_cap": 0}, {"lease_seconds": 0.0}, {"lease_seconds": -1.0}, {"retention_seconds": -1.0}],
+    [
+        {"soft_cap": 0},
+        {"exact_cap": 0},
+        {"exact_cap": 1001},
+        {"key_cap": 0},
+        {"key_cap": 1001},
+        {"lease_seconds": 0.0},
+        {"lease_seconds": -1.0},
+        {"retention_seconds": -1.0},
+    ],
 )
 def test_a_queue_s_limits(change: dict[str, Any]) -> None:
-    QueueFactory(name="fine", soft_cap=1, exact_cap=1, lease_seconds=0.001, retention_seconds=0)
+    QueueFactory(name="fine", soft_cap=10**6, exact_cap=1000, key_cap=1, lease_seconds=0.001, retention_seconds=0)
     with pytest.raises(IntegrityError, match="conveyor_queue_limits"), transaction.atomic():
         Queue.objects.filter(pk="fine").update(**change)

@@ -53,6 +53,12 @@ def test_a_run_that_had_not_started_is_free(owner: uuid.UUID) -> None:
     assert "not started" in attempt.message
 
 
+def test_why_it_is_free_can_be_said(owner: uuid.UUID) -> None:
+    JobFactory(running=True, lease_owner=owner)
+    rescue(owner, [], free_reason="its neighbour is to blame")
+    assert Attempt.objects.get().message == "its neighbour is to blame"
+
+
 def test_where_nobody_knows_every_run_is_lost(owner: uuid.UUID) -> None:
     jobs = [JobFactory(running=True, lease_owner=owner) for _ in range(2)]
     assert {job.lost for job in rescue(owner, None).values()} == {True}

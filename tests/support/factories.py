@@ -11,7 +11,7 @@ from django.db import connection
 from factory.django import DjangoModelFactory
 
 from conveyor_django.managers.jobs import NewJob
-from conveyor_django.models import Attempt, Job, Ledger, Payload, Queue, Worker
+from conveyor_django.models import Attempt, Cron, Job, Ledger, PausedTask, Payload, Permit, Queue, Worker
 from conveyor_django.outcomes import ErrorInfo
 
 from .connections import scalar
@@ -124,6 +124,8 @@ class JobFactory(DjangoModelFactory[Job]):
             ledger=factory.RelatedFactory(LedgerFactory, factory_related_name="job"),
         )
         failed = factory.Trait(claimed_once=True, state="failed", finished_at=factory.LazyFunction(utc_now))
+        parked_by_key = factory.Trait(concurrency_key="k", parked="key")
+        parked_by_task = factory.Trait(parked="task")
         cancelled = factory.Trait(
             state="cancelled",
             finished_at=factory.LazyFunction(utc_now),
@@ -147,6 +149,44 @@ class QueueFactory(DjangoModelFactory[Queue]):
         model = Queue
 
     name = "default"
+
+
+class CronFactory(DjangoModelFactory[Cron]):
+    """An entry that somebody has made in the admin."""
+
+    class Meta:
+        model = Cron
+
+    name = factory.Sequence("entry {}".format)
+    expression = "* * * * *"
+    task = "tests.support.produce.anything"
+
+
+class PausedTaskFactory(DjangoModelFactory[PausedTask]):
+    """A task of which nothing is claimed."""
+
+    class Meta:
+        model = PausedTask
+
+    task = "shop.tasks.noop"
+    paused_at = factory.LazyFunction(utc_now)
+
+
+class PermitFactory(DjangoModelFactory[Permit]):
+    """A free place of a key's cap; `run` is the job that has it."""
+
+    class Meta:
+        model = Permit
+
+    class Params:
+        run = None
+
+    queue = "default"
+    key = "k"
+    number = 1
+    job_id = factory.LazyAttribute(lambda permit: permit.run.pk if permit.run else 0)
+    lease_version = factory.LazyAttribute(lambda permit: permit.run.lease_version if permit.run else 0)
+    taken_at = factory.LazyFunction(utc_now)
 
 
 class WorkerFactory(DjangoModelFactory[Worker]):

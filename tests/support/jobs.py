@@ -11,6 +11,7 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
+from conveyor_django import ConveyorContext
 from conveyor_django.tasks import task
 
 JOURNAL = "journal"
@@ -77,6 +78,35 @@ def late_effect(folder: str, name: str) -> str:
 
 
 @task(atomic=True)
+def effect_before_commit(folder: str, name: str) -> str:
+    """Wait after the fenced success has been written, and before its commit."""
+    insert_effect(name)
+    commit = connection._commit
+
+    def commit_on_go() -> None:
+        del connection._commit
+        note(folder, "start", name)
+        wait_for_go(folder)
+        commit()
+
+    connection._commit = commit_on_go
+    return name
+
+
+@task(takes_context=True)
+def dies_after_each_step(context: ConveyorContext, folder: str) -> str:
+    """Take five steps; after each, the first time, kill the process that runs it."""
+    for number in range(1, 6):
+        name = f"step-{number}"
+        context.step(name, note, folder, "done", name)
+        killed = Path(folder) / f"killed-{number}"
+        if not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return "all done"
+
+
+@task(atomic=True)
 def effect(name: str, seconds: float = 0.0) -> str:
     insert_effect(name)
     # A handler that takes its time; no test counts on how long.
@@ -95,11 +125,6 @@ def poison(folder: str, name: str) -> None:
 def fails(folder: str, name: str) -> None:
     note(folder, "start", name)
     raise ValueError(f"{name} always fails")
-
-
-@task(timeout=0.001)
-def too_slow(folder: str, name: str) -> None:
-    note(folder, "start", name)
 
 
 @task

@@ -43,7 +43,7 @@ class Plan:
         return {node["Relation Name"] for node in self.nodes() if node["Node Type"] == "Seq Scan"}
 
     def sorted_tables(self) -> set[str]:
-        """Return the tables whose rows some node sorts, as far as no materialised CTE stands between."""
+        """Return the tables whose rows some node sorts, as far as neither a CTE nor a LIMIT stands between."""
         return {
             table
             for node in self.nodes()
@@ -62,7 +62,7 @@ class Plan:
 
 def _tables_below(node: dict[str, Any]) -> Iterator[str]:
     for child in node.get("Plans", ()):
-        if child["Parent Relationship"] not in ("InitPlan", "SubPlan"):
+        if child["Parent Relationship"] not in ("InitPlan", "SubPlan") and child["Node Type"] != "Limit":
             if "Relation Name" in child:
                 yield child["Relation Name"]
             yield from _tables_below(child)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from conveyor_django.db import Connection
-from conveyor_django.managers.base import Row
+from conveyor_django.managers.base import Row, StatementManager
 from conveyor_django.managers.jobs import JobManager, Rescued
 from conveyor_django.outcomes import Answer, Claimed, Ended, Retry, Succeed
 from conveyor_django.sql import statement
@@ -27,8 +27,8 @@ GATE = 0x6A7E
 KEEP, MAX_LOST, MAX_RELEASES = 100, 3, 100
 
 
-class AlteredJobs(JobManager):
-    """The manager of jobs with some statements replaced by texts of their own."""
+class Altered(StatementManager):
+    """A manager with some statements replaced by texts of their own."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         super().__init__()
@@ -42,6 +42,10 @@ class AlteredJobs(JobManager):
             cursor.execute(self.texts[name], params)
             rows: list[Row] = cursor.fetchall()
             return rows
+
+
+class AlteredJobs(Altered, JobManager):
+    """The manager of jobs so."""
 
 
 class Seen(NamedTuple):
@@ -143,6 +147,17 @@ class Race:
         answers = self.jobs.renew_leases(leases, owner=owner, on=on or self.main)
         return [answers[run.token][0] for run in runs]
 
+    def record(self, owner: uuid.UUID, *runs: Claimed, on: Connection | None = None) -> list[Answer]:
+        """Record the step "pay" of each run, one after the other."""
+        connection = on or self.main
+        return [self.jobs.record_step(run.token, "pay", None, owner=owner, on=connection)[0] for run in runs]
+
+    def hold(self, owner: uuid.UUID, *runs: Claimed, on: Connection | None = None) -> list[Answer]:
+        """Hold the fence of each run, as `won` or `lost`."""
+        connection = on or self.main
+        held = [self.jobs.hold_fence(run.token, owner=owner, on=connection) for run in runs]
+        return [Answer.WON if each else Answer.LOST for each in held]
+
     def rescue(self, on: Connection | None = None) -> list[Rescued]:
         """Take back every lease that ends within the hour."""
         return self.jobs.rescue_jobs(limit=100, max_lost=MAX_LOST, now=in_seconds(3600), on=on or self.main)
@@ -179,7 +194,7 @@ class Race:
         ).fetchall()
 
 
-_FIRST_READ = re.compile(r"^ +FROM (?:(unnest\()|conveyor_job AS job\n +WHERE )", re.MULTILINE)
+_FIRST_READ = re.compile(r"^ +FROM (?:(unnest\()|conveyor_(?:job AS job|cron AS cron)\n +WHERE )", re.MULTILINE)
 
 
 def gated(text: str) -> str:

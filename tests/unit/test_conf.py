@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
-from conveyor_django.conf import MAX_INTEGER, ConveyorSettings, conveyor_settings
+from conveyor_django.conf import MAX_INTEGER, ConveyorSettings, QueueSettings, conveyor_settings
 
 
 def test_without_the_setting_the_defaults_hold(settings: Settings) -> None:
@@ -26,8 +26,11 @@ def test_it_is_read_late(settings: Settings) -> None:
 
 @pytest.mark.parametrize("field", dataclasses.fields(ConveyorSettings), ids=lambda field: field.name)
 def test_every_setting_has_a_key(settings: Settings, field: dataclasses.Field[Any]) -> None:
-    value = "other" if field.name == "database" else 17
-    settings.CONVEYOR = {field.name.upper(): value}
+    if field.name == "queues":
+        given, value = {"billing": {"DATABASE": "other"}}, {"billing": QueueSettings(database="other")}
+    else:
+        given = value = "other" if field.name == "database" else 17
+    settings.CONVEYOR = {field.name.upper(): given}
     assert getattr(conveyor_settings(), field.name) == value
 
 
@@ -48,7 +51,7 @@ def test_some_may_be_zero(settings: Settings, key: str) -> None:
     [
         ({"LEASE_SECOND": 5}, "Did you mean 'LEASE_SECONDS'?"),
         ({"lease_seconds": 5}, "Did you mean 'LEASE_SECONDS'?"),
-        ({"QQQ": 5}, "Known keys: BACKOFF_BASE_SECONDS"),
+        ({"QQQ": 5}, "Known keys: ATOMIC_TIMEOUT_SECONDS"),
         ({5: 5}, "unknown key 5"),
         ({"LEASE_SECONDS": "30"}, "must be a number from 1 to 86,400 (seconds), not '30'"),
         ({"LEASE_SECONDS": True}, "must be a number from 1 to 86,400 (seconds), not True"),
@@ -63,6 +66,13 @@ def test_some_may_be_zero(settings: Settings, key: str) -> None:
         ({"DATABASE": ""}, "must be a database alias, not ''"),
         ({"DATABASE": None}, "must be a database alias, not None"),
         ([], "must be a dict, not list"),
+        ({"QUEUES": ["billing"]}, "must be a dict such as {'billing': {'DATABASE': 'shard1'}}, not ['billing']"),
+        ({"QUEUES": {"billing": "shard1"}}, "['billing'] must be a dict such as {'DATABASE': 'shard1'}, not 'shard1'"),
+        ({"QUEUES": {"billing": {"DATABSE": "x"}}}, "unknown key 'DATABSE'. Did you mean 'DATABASE'?"),
+        ({"QUEUES": {"billing": {"x": 1}}}, "['billing'] has an unknown key 'x'. Known keys: DATABASE."),
+        ({"QUEUES": {"billing": {"DATABASE": 5}}}, "['billing']['DATABASE'] must be a database alias, not 5"),
+        ({"QUEUES": {"": {}}}, "CONVEYOR['QUEUES'][''] is of no queue: a queue's name is text of 1 to 128 characters"),
+        ({"QUEUES": {5: {}}}, "CONVEYOR['QUEUES'][5] is of no queue"),
     ],
     ids=str,
 )
@@ -83,6 +93,8 @@ def test_what_is_refused(settings: Settings, given: Any, says: str) -> None:
         ("NOTIFY_WINDOW_SECONDS", 0, 60),
         ("SCHEDULER_SECONDS", 0.001, 3_600),
         ("GRACE_SECONDS", 0, 86_400),
+        ("ATOMIC_TIMEOUT_SECONDS", 0.001, 86_400),
+        ("TIMEOUT_GRACE_SECONDS", 0, 3_600),
         ("RETENTION_SECONDS", 0, 3_153_600_000),
         ("FAILED_RETENTION_SECONDS", 0, 3_153_600_000),
     ],
@@ -100,6 +112,30 @@ def test_every_time_has_its_limits(settings: Settings, key: str, least: float, m
         )
 
 
+def test_each_queue_has_its_database(settings: Settings) -> None:
+    settings.CONVEYOR = {
+        "DATABASE": "main",
+        "QUEUES": {"b": {"DATABASE": "shard2"}, "a": {"DATABASE": "shard1"}, "c": {"DATABASE": "shard2"}, "d": {}},
+    }
+    found = conveyor_settings()
+    assert [found.database_of(queue) for queue in "abcde"] == ["shard1", "shard2", "shard2", "main", "main"]
+    assert found.databases == ("main", "shard1", "shard2")
+
+
+def test_without_queues_there_is_one_database() -> None:
+    assert (ConveyorSettings().databases, ConveyorSettings().database_of("a")) == (("default",), "default")
+
+
+def test_a_change_within_queues_is_seen(settings: Settings) -> None:
+    queues = {"a": {"DATABASE": "one"}}
+    settings.CONVEYOR = {"QUEUES": queues}
+    assert conveyor_settings().database_of("a") == "one"
+    queues["a"]["DATABASE"] = "two"
+    assert conveyor_settings().database_of("a") == "two"
+
+
 def test_nobody_can_change_it() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         conveyor_settings().lease_seconds = 1.0  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        conveyor_settings().queues["a"] = QueueSettings()  # type: ignore[index]

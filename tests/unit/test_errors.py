@@ -25,7 +25,12 @@ from conveyor_django import errors
             "enqueue_on_commit",
         ),
         (errors.UnknownTask("a.b", "no module"), ["'a.b'", "no module"], "Deploy the code"),
-        (errors.JobCancelled(7), ["job 7"], "requeue(7)"),
+        (errors.JobCancelled(7), ["job 7", "before its next run"], "requeue(7)"),
+        (errors.JobCancelled(7, running=True), ["job 7", "while it ran"], "requeue(7)"),
+        (errors.TaskTimeout("a.b", 2.5), ["a.b", "2.5 s", "interrupted"], "longer timeout="),
+        (errors.TaskTimeout("a.b", 2.5, killed=True), ["a.b", "2.5 s", "process was ended"], "longer timeout="),
+        (errors.WaitInTransaction("jobs"), ["'jobs'"], "leave wait out"),
+        (errors.InvalidCron("zone", "zone 'x' is unknown. Give another."), ["'x'"], "Give another"),
         (errors.UnstorableResult("a.b", "a set"), ["a.b", "a set"], "Return JSON-compatible values"),
         (errors.DatabaseUnsupported("x", "SQLite"), ["'x'", "SQLite"], "Set CONVEYOR['DATABASE']"),
     ],
@@ -40,9 +45,18 @@ def test_callers_can_catch_them_by_their_usual_kinds() -> None:
     assert issubclass(errors.InvalidArguments, ValueError)
     assert issubclass(errors.PayloadTooLarge, errors.InvalidArguments)
     assert issubclass(errors.UnstorableResult, TypeError)
+    assert issubclass(errors.TaskTimeout, TimeoutError)
 
 
-@pytest.mark.parametrize("error", [errors.LeaseLost(7, 3), errors.JobCancelled(7)])
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.LeaseLost(7, 3),
+        errors.JobCancelled(7),
+        errors.JobCancelled(7, running=True),
+        errors.TaskTimeout("a.b", 2.5, killed=True),
+    ],
+)
 def test_what_may_cross_a_process_can_be_pickled(error: errors.ConveyorError) -> None:
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert type(copy) is type(error)

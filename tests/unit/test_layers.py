@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WORDS = ["conf", "errors", "jsonrule", "log", "loops", "outcomes", "retry", "states"]
+WORDS = [
+    "conf", "cronrules", "cronspec", "endings", "errors", "jsonrule", "log", "loops", "outcomes", "retry", "states",
+    "wallclock",
+]  # fmt: skip
 
 
 def test_the_contracts_are_kept() -> None:

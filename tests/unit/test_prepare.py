@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
+from conveyor_django import Call
 from conveyor_django.compat import InvalidTask
-from conveyor_django.enqueue import prepare
+from conveyor_django.enqueue import prepare, prepared
 from conveyor_django.errors import InvalidArguments, PayloadTooLarge
+from conveyor_django.states import OnConflict
 
 from ..support.produce import Holder, anonymous, anything, plain_add, renamed, with_context, with_options
 
@@ -141,3 +144,29 @@ def test_a_naive_instant_that_has_no_place_in_utc(settings: Settings, edge: dt.d
     settings.TIME_ZONE = zone
     with pytest.raises(InvalidTask, match="run_after is"):
         prepare(anything.using(run_after=edge), (), {})
+
+
+# -- calls ------------------------------------------------------------------------------------------------
+
+
+def test_a_call_is_bound_and_not_made() -> None:
+    task = with_options.using(priority=5)
+    call = task.bind(1, note="a")
+    assert (call.task, call.args, call.kwargs) == (task, (1,), {"note": "a"})
+    assert call == Call(task, (1,), {"note": "a"})
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        call.args = ()  # type: ignore[misc]
+
+
+def test_what_a_call_would_store() -> None:
+    entry = prepared(with_options.using(idempotency_key="k", on_conflict="keep"), (1,), {}, "calls[3]")
+    assert (entry.job.args, entry.key, entry.on_conflict, entry.place) == (
+        "[1]", ("default", "k"), OnConflict.KEEP, "calls[3]",
+    )  # fmt: skip
+    plain = prepared(plain_add, (1,), {})
+    assert (plain.has_key, plain.on_conflict, plain.place) == (False, None, "")
+
+
+def test_an_error_says_which_call_it_is_about() -> None:
+    with pytest.raises(InvalidArguments, match=r"^calls\[3\]: tests.support.produce.with_options\(order"):
+        prepared(with_options, (), {}, "calls[3]")

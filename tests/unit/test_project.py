@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,11 @@ def test_each_python_has_its_django(python: str, django: str) -> None:
 
 def test_the_readme_has_every_setting_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \| .+ \|$", README, flags=re.MULTILINE))
-    assert rows == {field.name.upper(): repr(field.default) for field in fields(ConveyorSettings)}
+    defaults = {
+        field.name.upper(): field.default if field.default_factory is MISSING else dict(field.default_factory())
+        for field in fields(ConveyorSettings)
+    }
+    assert rows == {name: repr(default) for name, default in defaults.items()}
 
 
 def test_the_readme_names_targets_and_tests_that_exist() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from conveyor_django import ConveyorTask, task
+from conveyor_django import ConveyorTask, Exponential, Fixed, task
 from conveyor_django.compat import InvalidTask, Task
 from conveyor_django.errors import UnknownTask, describe
+from conveyor_django.options import concurrency_key_of
 from conveyor_django.tasks import TaskOptions, options_of
 
 from ..support import produce
@@ -49,6 +50,31 @@ def test_every_option_arrives() -> None:
     made = task(queue_name="orders", priority=3, max_attempts=4, backoff=backoff, timeout=2.5, atomic=True)(handler)
     assert (made.queue_name, made.priority) == ("orders", 3)
     assert options_of(made) == TaskOptions(max_attempts=4, backoff=backoff, timeout=2.5, atomic=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "policy"),
+    [
+        (5, Fixed(5)),
+        (0, Fixed(0)),
+        (2.5, Fixed(2.5)),
+        (dt.timedelta(minutes=1), Fixed(60)),
+        (Exponential(base=3), Exponential(base=3)),
+        (backoff, None),
+        (None, None),
+    ],
+)
+def test_a_backoff_that_needs_no_result_is_a_policy(value: Any, policy: Any) -> None:
+    options = options_of(task(backoff=value)(handler))
+    assert options.policy == policy
+    assert options.backoff_callable is (backoff if value is backoff else None)
+
+
+@pytest.mark.parametrize("name", ["retry_on", "discard_on"])
+@pytest.mark.parametrize("value", [ValueError, (ValueError, KeyError), (), None])
+def test_exception_classes_arrive_as_isinstance_takes_them(name: str, value: Any) -> None:
+    given: dict[str, Any] = {name: value}
+    assert getattr(options_of(task(**given)(handler)), name) == value
 
 
 def test_brackets_without_options() -> None:
@@ -111,7 +137,15 @@ def test_an_unknown_option_is_refused_for_every_backend(settings: Settings, back
         ("timeout", float("nan"), "not nan"),
         ("timeout", dt.timedelta(1), "not datetime.timedelta"),
         ("timeout", True, "not True"),
-        ("backoff", 5, "lambda exception, task_result: 5"),
+        ("backoff", -1, "from 0 to 3153600000 seconds, not -1"),
+        ("backoff", float("nan"), "not nan"),
+        ("backoff", dt.timedelta(days=40_000), "from 0 to 3153600000 seconds"),
+        ("backoff", "5", "a policy such as Exponential(base=2), a number of seconds, or a callable"),
+        ("backoff", Exponential, "a policy, not its class: Exponential(…)"),
+        ("retry_on", "ValueError", "an exception class or a tuple of them, not 'ValueError'"),
+        ("retry_on", [ValueError], "a tuple of them, not [<class 'ValueError'>]"),
+        ("discard_on", (ValueError, int), "a tuple of them"),
+        ("discard_on", ValueError("x"), "not ValueError('x')"),
         ("atomic", 1, "not 1"),
         ("atomic", None, "not None"),
     ],
@@ -151,6 +185,7 @@ def test_a_priority_is_any_other_number(value: Any) -> None:
         ("k" * 256, "1 to 255 characters, not 256"),
         ("a\x00", "cannot store"),
         ("\ud800", "cannot store"),
+        ("conveyor:cron:a", "begins with 'conveyor:', which is kept for Conveyor's own; begin it with something else"),
         (42, "must be a str, not 42"),
         (b"k", "must be a str, not b'k'"),
     ],
@@ -164,6 +199,42 @@ def test_an_impossible_key_is_refused(value: Any, says: str) -> None:
 
 def test_a_key_may_be_any_other_text() -> None:
     assert anything.using(idempotency_key="é" * 255).idempotency_key == "é" * 255
+    assert anything.using(idempotency_key="my conveyor:1").idempotency_key == "my conveyor:1"
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("", "concurrency_key must have 1 to 255 characters, not 0"),
+        ("k" * 256, "1 to 255 characters, not 256"),
+        ("a\x00", "cannot store"),
+        (42, "concurrency_key must be a str, not 42; pass str(...) of it"),
+    ],
+    ids=ascii,
+)
+def test_an_impossible_concurrency_key_is_refused(value: Any, says: str) -> None:
+    for make in (lambda: anything.using(concurrency_key=value), lambda: task(concurrency_key=value)(handler)):
+        with pytest.raises(InvalidTask) as caught:
+            make()
+        assert says in str(caught.value)
+
+
+def test_a_concurrency_key_of_a_task_of_a_call_and_of_one_enqueue() -> None:
+    def key_of(order: int, *, note: str = "") -> str | None:
+        return f"order-{order}{note}" if order else None
+
+    assert anything.concurrency_key is None
+    constant, computed = (task(concurrency_key=key)(produce.with_options.func) for key in ("k", key_of))
+    calls = [(constant, (1,), {}), (computed, (1,), {"note": "!"}), (computed, (0,), {})]
+    assert [concurrency_key_of(*call) for call in calls] == ["k", "order-1!", None]
+    assert concurrency_key_of(computed.using(concurrency_key="mine"), (1,), {}) == "mine"
+    assert concurrency_key_of(plain_add, (1,), {}) is None
+
+
+def test_a_callable_that_gives_no_key_is_refused_at_the_enqueue() -> None:
+    made = task(concurrency_key=lambda order: order)(handler)
+    with pytest.raises(InvalidTask, match=r"handler: concurrency_key must be a str, not 7; pass str\(...\) of it"):
+        concurrency_key_of(made, (7,), {})
 
 
 @pytest.mark.parametrize("value", ["2026-01-02", dt.timedelta(1), 5])
