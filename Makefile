@@ -16,7 +16,7 @@ PORT ?= 8000
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format format-check types layers migrations check run worker scheduler soak ci clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler soak ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,8 +40,12 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## 500 orders through killed and frozen workers, on an embedded PostgreSQL
 	@$(MANAGE) demo $(ARGS)
 
-test: $(READY) ## Run the whole test suite (ARGS='-k name' for a part)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+test: $(READY) ## Run the test suite, but for the long tests (ARGS='-k name' for a part)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m 'not long' $(ARGS)
+
+# One after the other: each is a load of its own.
+test-long: $(READY) ## Run the long tests: many jobs, many seconds, many kills
+	$(BIN)/python -m pytest -m long $(ARGS)
 
 lint: $(READY) ## Look for mistakes
 	$(BIN)/ruff check .

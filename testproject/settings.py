@@ -73,4 +73,8 @@ TASKS = {
 CONVEYOR = {
     "LEASE_SECONDS": env.float("CONVEYOR_LEASE_SECONDS", default=30.0),
     "GRACE_SECONDS": env.float("CONVEYOR_GRACE_SECONDS", default=30.0),
+    "MAX_LOST": env.int("CONVEYOR_MAX_LOST", default=3),
+    # Such as {"orders": {"DATABASE": "other"}}.
+    "QUEUES": env.json("CONVEYOR_QUEUES", default={}),
+    "TIMEOUT_GRACE_SECONDS": env.float("CONVEYOR_TIMEOUT_GRACE_SECONDS", default=5.0),
 }
