@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import ClassVar
 
-from django.db import migrations, models
+from django.db import migrations
 
 OnPostgreSQL = import_module("conveyor_django.migrations.0002_storage").OnPostgreSQL
 
@@ -144,7 +144,7 @@ $body$
 
 
 class Migration(migrations.Migration):
-    """Triggers and functions of workflows, and the indexes of their sweep."""
+    """Triggers and functions of workflows."""
 
     dependencies: ClassVar = [("conveyor", "0003_semantics")]
 
@@ -153,38 +153,4 @@ class Migration(migrations.Migration):
         OnPostgreSQL(RELEASE_DEPENDANTS, "DROP FUNCTION conveyor_release_dependants"),
         OnPostgreSQL(RELEASE_TRIGGER, "DROP TRIGGER conveyor_job_release_dependants ON conveyor_job"),
         OnPostgreSQL(WORKFLOW_END, "DROP FUNCTION conveyor_workflow_end"),
-        migrations.RemoveIndex(model_name="job", name="conveyor_job_workflow_open"),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                fields=["workflow", "state"],
-                condition=models.Q(
-                    state__in=["blocked", "ready", "running", "scheduled"],
-                    workflow__isnull=False,
-                    workflow_role__isnull=True,
-                ),
-                name="conveyor_job_workflow_open",
-            ),
-        ),
-        migrations.RemoveIndex(model_name="dependency", name="conveyor_dependency_open"),
-        migrations.AddIndex(
-            model_name="dependency",
-            index=models.Index(
-                fields=["needs", "job"], condition=models.Q(resolved=False), name="conveyor_dependency_open"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="workflow",
-            index=models.Index(
-                fields=["id"], condition=models.Q(finished_at__isnull=True), name="conveyor_workflow_open"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="workflow",
-            index=models.Index(
-                fields=["finished_at"],
-                condition=models.Q(finished_at__isnull=False),
-                name="conveyor_workflow_finished",
-            ),
-        ),
     ]
