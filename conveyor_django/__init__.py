@@ -1,4 +1,4 @@
-"""Conveyor: a durable job queue for Django on PostgreSQL alone.
+"""Conveyor: a durable job queue and workflow engine for Django on PostgreSQL alone.
 
 The life of a job, file by file:
 
@@ -22,7 +22,8 @@ Around it: `states.py` has the states and what may lead where; `worker/superviso
 `worker/child.py` alive; `results.py` shows a job as Django's TaskResult; `control.py` cancels and requeues;
 `workflows/builder.py` builds graphs of jobs, and a trigger of `migrations/0004_workflows.py` releases what waits;
 `queues.py` pauses and sets caps, which `sql/claim_jobs.sql` heeds and `worker/limits.py` follows up;
-`crontab.py` declares cron entries, `cronspec.py` says when they tick, `scheduler/ticks.py` has them enqueued.
+`crontab.py` declares cron entries, `cronspec.py` says when they tick, `scheduler/ticks.py` has them enqueued;
+`testing/` is for the tests of projects.
 """
 
 from __future__ import annotations

@@ -39,6 +39,8 @@ class Turn:
     claim: Claim = field(default_factory=Claim)
     # How many jobs the claim asked for; 0 if there was no claim.
     asked: int = 0
+    # Whether the claim was a plain one.
+    plain: bool = False
     # Queues in which the written outcomes made a job ready.
     ready: set[str] = field(default_factory=set)
     # When the claim was sent (monotonic): leases are counted from here.
@@ -115,6 +117,7 @@ class Finisher:
             requests.append(("end_attempts", end_params(ended, self._owner, keep, bound)))
         if limit > 0 and queues:
             requests.append(self._claim(queues, limit, plain=plain))
+            turn.plain = plain
             turn.asked = limit
         for name, rows in zip([r[0] for r in requests], self._send(connection, requests), strict=True):
             if name in {"claim_jobs", "claim_plain_jobs"}:

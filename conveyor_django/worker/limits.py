@@ -33,6 +33,8 @@ class Limits:
         self._alias = alias
         self._careful_until = -math.inf
         self._in_vain = 0
+        # Whether the last plain claim met a cap, a key or a paused task: then the end of a run may make room.
+        self.are_near = False
 
     def are_far(self, now: float) -> bool:
         """Say whether a plain claim may do: none has met a cap, a key or a paused task of late."""
@@ -47,6 +49,8 @@ class Limits:
         the scheduler's sweep does it.
         """
         claim = turn.claim
+        if turn.plain:
+            self.are_near = claim.capped
         if claim.capped:
             self._careful_until = now + CAREFUL_SECONDS
         parked = {(queue, key) for queue, key in claim.parked if key is not None}

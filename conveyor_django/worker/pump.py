@@ -276,7 +276,9 @@ class Pump(DatabaseLoop):
 
     def _limit(self, now: float, finishing: int) -> int:
         """Return how many jobs to claim in this turn."""
-        if not self._may_claim() or not self._appetite.is_due(now):
+        # A look that a cap cut short got less than there is: the end of a run is a reason for another.
+        due = self._appetite.is_due(now) or (finishing > 0 and self._limits.are_near)
+        if not self._may_claim() or not due:
             return 0
         return max(0, self._room(finishing))
 

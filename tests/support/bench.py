@@ -92,7 +92,7 @@ def delete_jobs(on: Connection) -> None:
     with on.transaction():
         # The ledger's trigger lets nothing else delete.
         on.execute("SELECT set_config('conveyor.pruning', 'on', true)")
-        for table in ("job", "payload", "attempt", "ledger"):
+        for table in ("job", "payload", "attempt", "ledger", "dependency", "workflow", "permit", "queue"):
             on.execute(f"DELETE FROM conveyor_{table}")
 
 

@@ -23,6 +23,21 @@ def no_flush() -> Iterator[None]:
         yield
 
 
+# Refuses, in the claim's own statement, what begins while another job runs.
+ONE_AT_ONCE = """
+CREATE OR REPLACE FUNCTION test_one_at_once() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    IF (SELECT count(*) FROM conveyor_job WHERE state = 'running') > 1 THEN
+        RAISE EXCEPTION 'two jobs run under a cap of one';
+    END IF;
+    RETURN NULL;
+END
+$body$;
+CREATE OR REPLACE TRIGGER test_one_at_once AFTER UPDATE OF state ON conveyor_job
+    FOR EACH ROW WHEN (NEW.state = 'running') EXECUTE FUNCTION test_one_at_once()
+"""
+
+
 @pytest.fixture
 def main(transactional_db: None, connect: Connect) -> Iterator[Connection]:
     """The connection of those who live on."""
@@ -30,6 +45,7 @@ def main(transactional_db: None, connect: Connect) -> Iterator[Connection]:
         cursor.execute("CREATE TABLE IF NOT EXISTS test_effect (name text NOT NULL)")
     main = connect()
     yield main
+    main.execute("DROP TRIGGER IF EXISTS test_one_at_once ON conveyor_job")
     delete_jobs(main)
     # An event loop of async_to_sync lives as long as the traceback of what was raised in it.
     gc.collect()
