@@ -58,7 +58,7 @@ def _backend_of(calls: Sequence[Call[..., Any]]) -> Any:
     backend = calls[0].task.get_backend()
     if not hasattr(backend, "enqueue_many"):
         raise InvalidArguments(
-            f"The backend {names[0]!r} is {type(backend).__qualname__}, which enqueues one by one only: use .enqueue(...)."
+            f"The backend {names[0]!r} is {type(backend).__qualname__}, which enqueues one by one: use .enqueue(...)."
         )
     return backend
 

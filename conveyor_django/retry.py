@@ -129,7 +129,7 @@ def reconnect_delays(*, first: float = 0.05, cap: float = 5.0) -> Iterator[float
 
 
 def growing_pauses(*, first: float = 0.01, cap: float = 0.25) -> Iterator[float]:
-    """Yield seconds to pause between looks at something that may take a moment or minutes, growing to `cap`, for ever."""
+    """Yield seconds to pause between looks at what may take a moment or minutes, growing to `cap`, for ever."""
     pause = first
     while True:
         yield pause

@@ -92,13 +92,13 @@ class OnFailure(StrEnum):
 
 
 class OnConflict(StrEnum):
-    """What becomes of an enqueue whose key is taken; without a word, the same work finds that job, other work raises."""
+    """What becomes of an enqueue whose key is taken; without it the same work finds that job, other work raises."""
 
     # The job that has the key stays and is returned, whatever its work.
     KEEP = "keep"
     # It raises, also for the same work.
     ERROR = "error"
-    # The new one has the key: a job that waits is cancelled, one that has ended goes without; for one that runs it raises.
+    # The new one has the key: a job that waits is cancelled, one that has ended goes without it.
     REPLACE = "replace"
 
 

@@ -129,7 +129,8 @@ def _as_if_committing(alias: str) -> Iterator[None]:
         yield
         return
     hooks = len(connection.run_on_commit)
-    savepoint = connection.savepoint()
+    # None where the database has none; PostgreSQL has.
+    savepoint = str(connection.savepoint())
     yield
     if connection.connection.info.transaction_status == TransactionStatus.INERROR:
         connection.savepoint_rollback(savepoint)

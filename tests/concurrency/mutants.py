@@ -223,7 +223,8 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant(
         "enqueue_jobs in the order given",
-        {"enqueue_jobs": altered("enqueue_jobs", ('    ORDER BY queue COLLATE "C", idempotency_key COLLATE "C", place\n', ""))},
+        {"enqueue_jobs": altered(
+            "enqueue_jobs", ('    ORDER BY queue COLLATE "C", idempotency_key COLLATE "C", place\n', ""))},
         ("bulk_enqueues_in_opposite_order",),
     ),
 ]  # fmt: skip

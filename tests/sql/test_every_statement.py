@@ -39,7 +39,15 @@ def test_each_has_sample_parameters() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_each_has_its_manager_method(name: str) -> None:
-    managers = (JobManager, CronManager, FencedStatements, LimitStatements, QueueManager, WorkerManager, WorkflowManager)
+    managers = (
+        JobManager,
+        CronManager,
+        FencedStatements,
+        LimitStatements,
+        QueueManager,
+        WorkerManager,
+        WorkflowManager,
+    )
     assert any(name in vars(manager) for manager in managers)
 
 

@@ -24,8 +24,9 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "claim_plain_jobs": {"owner": OWNER, "queues": ["q1", "q2"], "leases": [30.0, 60.0], "limit": 32, "now": None},
     "count_held": {"owner": OWNER},
     "declare_crons": {
-        "names": ["a"], "expressions": ["* * * * *"], "zones": ["UTC"], "tasks": ["t"], "args": ["[]"], "kwargs": ["{}"],
-        "queues": [None], "missed": ["latest"], "max_missed": [100], "overlaps": ["allow"], "jitters": [0.0], "now": None,
+        "names": ["a"], "expressions": ["* * * * *"], "zones": ["UTC"], "tasks": ["t"], "args": ["[]"],
+        "kwargs": ["{}"], "queues": [None], "missed": ["latest"], "max_missed": [100], "overlaps": ["allow"],
+        "jitters": [0.0], "now": None,
     },
     "deregister_worker": {"incarnation": OWNER},
     "draw_ready_seqs": {"count": 3},
