@@ -40,6 +40,10 @@ STATUS: Final = {
 }
 # Rows of these are errors; a snooze or a release is not one.
 _ERRORS: Final = frozenset({Verb.RETRY, Verb.FAIL, Verb.RESCUE, Verb.CANCEL})
+_DISPOSED: Final = (
+    "its workflow cancelled it: a job that it needs failed or was cancelled, or it is a callback for another end. "
+    "To run the workflow again: conveyor_django.retry_workflow(...)."
+)
 _ID: Final = re.compile(r"(?P<alias>.+):(?P<id>[1-9][0-9]{0,18})", re.ASCII | re.DOTALL)
 
 
@@ -192,8 +196,8 @@ def _errors_of(attempts: Iterable[Attempt]) -> list[TaskError]:
 
 
 def _owners_of(attempts: Iterable[Attempt]) -> list[str]:
-    # A run given back is not one: it did not start, or its worker could not finish it.
-    return [str(row.owner) for row in attempts if row.verb != Verb.RELEASE]
+    # A run given back is not one: it did not start, or its worker could not finish it. Nor is a snoozed one: it is free.
+    return [str(row.owner) for row in attempts if row.verb not in {Verb.RELEASE, Verb.SNOOZE}]
 
 
 def _unrecorded_end(job: Job, attempts: Sequence[Attempt]) -> list[TaskError]:
@@ -208,7 +212,9 @@ def _unrecorded_end(job: Job, attempts: Sequence[Attempt]) -> list[TaskError]:
         message = f"given back {job.release_count} times, at last: {last.message}"
         return [_error(_path(LeaseLost), message, "")]
     if job.state == JobState.CANCELLED:
-        return [_error(_path(JobCancelled), str(JobCancelled(job.pk)), "")]
+        # Of a job that nobody asked to cancel its workflow disposed.
+        disposed = job.workflow_id is not None and job.cancel_requested_at is None
+        return [_error(_path(JobCancelled), _DISPOSED if disposed else str(JobCancelled(job.pk)), "")]
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import uuid
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from psycopg.pq import TransactionStatus
 
 from ..conf import ConveyorSettings, conveyor_settings
 from ..errors import ConveyorError, UnknownTask
+from ..log import event, get_logger
 from ..managers.release import follow_up
 from ..outcomes import Claimed, Committed, Ended, Succeed
 from ..results import stored_result
@@ -21,12 +23,15 @@ from ..worker import decide
 from ..worker.handler import Handlers
 from ..worker.inflight import Held
 from ..worker.runs import Finished
+from .databases import databases_of
 
 if TYPE_CHECKING:
     from ..compat import TaskResult
     from ..managers.jobs import JobManager
 
     Result = TaskResult[..., Any]
+
+logger = get_logger("testing")
 
 BATCH: Final = 1000
 
@@ -37,13 +42,13 @@ def drain(*queues: str, database: str | None = None, max_runs: int = 1000) -> li
     Jobs whose time has not come stay (put a `frozen_clock` forward for them). Every queue is served unless some are
     named, in every database that queues live in unless one is given. What a worker does with a handler's end is done
     here too: retries, results, the ledger, what waits for the job. Timeouts are not watched. Inside a TestCase,
-    `on_commit` callbacks of a run are called when it has succeeded.
+    `on_commit` callbacks of a run are called after it; what one raises is logged.
 
     Raises ConveyorError after `max_runs` runs: there is always one more.
     """
     settings = conveyor_settings()
     results: list[Result] = []
-    drains = [_Drain(alias, queues, settings) for alias in ([database] if database else settings.databases)]
+    drains = [_Drain(alias, queues, settings) for alias in ([database] if database else databases_of(queues))]
     while found := [result for one in drains if (result := one.run_next()) is not None]:
         results += found
         if len(results) >= max_runs:
@@ -140,4 +145,8 @@ def _as_if_committing(alias: str) -> Iterator[None]:
     # A hook may enqueue with hooks of its own.
     while len(connection.run_on_commit) > hooks:
         # (savepoints, hook, whether its errors are swallowed)
-        connection.run_on_commit.pop(hooks)[1]()
+        hook = connection.run_on_commit.pop(hooks)[1]
+        try:
+            hook()
+        except Exception as error:  # noqa: BLE001 - as in a worker, where the run has committed by then
+            event(logger, logging.ERROR, "job.hook_failed", error=repr(error), exc_info=error)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..conf import conveyor_settings
 from ..jsonrule import normalize
 from ..results import result_id
 from ..states import JobState
+from .databases import databases_of
 
 if TYPE_CHECKING:
     from ..compat import Task
@@ -50,7 +50,7 @@ def enqueued(task: Task[..., Any] | str | None = None, *, queue: str | None = No
             kwargs=job.payload.kwargs, state=JobState(job.state), priority=job.priority, run_at=job.run_at,
             idempotency_key=job.idempotency_key,
         )
-        for alias in conveyor_settings().databases
+        for alias in databases_of(() if queue is None else (queue,))
         for job in Job.objects.using(alias).select_related("payload").filter(**wanted).order_by("pk")
     ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import threading
@@ -63,6 +64,13 @@ class Heartbeat(DatabaseLoop):
         self._locked = False
         self._bell = threading.Event()
         self._pulse, self._pulsed_at = -1, time.monotonic()
+        # When the last beat was sent that the database took (monotonic).
+        self._alive_at = -math.inf
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether others still believe that this process lives: one that was frozen for a lease has to ask first."""
+        return time.monotonic() - self._alive_at < self._plan.longest_lease
 
     def wake(self) -> None:
         """Beat now."""
@@ -110,6 +118,7 @@ class Heartbeat(DatabaseLoop):
                 holds_lock=self._locked,
                 on=connection,
             )
+            self._alive_at = time.monotonic()
         self.registered.set()
 
     def _hold_lock(self, connection: Connection) -> None:
@@ -122,9 +131,12 @@ class Heartbeat(DatabaseLoop):
             self._locked = workers.hold_worker_lock(incarnation=self._owner, on=connection)
 
     def _say_alive(self, connection: Connection) -> bool:
-        return Worker.objects.db_manager(self._alias).beat_worker(
+        sent_at = time.monotonic()
+        alive = Worker.objects.db_manager(self._alias).beat_worker(
             incarnation=self._owner, draining=self.draining, holds_lock=self._locked, on=connection
         )
+        self._alive_at = sent_at if alive else -math.inf
+        return alive
 
     def _beat(self, connection: Connection) -> None:
         self._hold_lock(connection)

@@ -60,6 +60,7 @@ class Pump(DatabaseLoop):
         max_jobs: int | None,
         drain: bool,
         on_idle: Callable[[], None],
+        is_trusted: Callable[[], bool] = lambda: True,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -72,6 +73,7 @@ class Pump(DatabaseLoop):
         self._left = max_jobs
         self._drain = drain
         self._on_idle = on_idle
+        self._is_trusted = is_trusted
         self._finisher = Finisher(owner=owner, settings=settings)
         self._appetite = Appetite(poll=poll, window=settings.notify_window_seconds, now=time.monotonic())
         # Everything that may end the pump's wait comes through here; None is a bare wake-up.
@@ -268,7 +270,8 @@ class Pump(DatabaseLoop):
     # -- claims ---------------------------------------------------------------------------------------------
 
     def _may_claim(self) -> bool:
-        return self._claiming.is_set() and not self._quarantine.bars_claims and self._left != 0
+        # What a process claims that was declared dead is only lost again.
+        return self._claiming.is_set() and not self._quarantine.bars_claims and self._left != 0 and self._is_trusted()
 
     def _room(self, finishing: int) -> int:
         room = self._slots - len(self._inflight) + finishing

@@ -86,8 +86,8 @@ def test_a_wait_for_a_retry_is_ready_with_its_history() -> None:
     row(job, 4, "retry")
     result = result_of(job)
     assert result.status == TaskResultStatus.READY
-    # A release did not run; a snooze did, and is no error.
-    assert result.worker_ids == owners(1, 3, 4)
+    # Neither a release nor a snooze is an attempt, or an error.
+    assert result.worker_ids == owners(1, 4)
     assert len(result.errors) == 2
     with pytest.raises(ValueError, match="not finished"):
         _ = result.return_value
@@ -244,10 +244,18 @@ def test_a_later_run_brings_its_history(django_assert_num_queries: DjangoAssertN
     assert result.started_at == first.started_at
 
 
-def test_a_refunded_run_is_history_too() -> None:
+def test_a_refunded_run_is_no_attempt() -> None:
     job = JobFactory(running=True, task=PATH, lease_version=2)
     row(job, 1, "snooze", error_class="")
-    assert running(job, 2, attempt=1).worker_ids == owners(1, 2)
+    assert running(job, 2, attempt=1).worker_ids == owners(2)
+
+
+def test_a_job_that_its_workflow_cancelled_says_so() -> None:
+    job = JobFactory(cancelled=True, cancel_requested_at=None, workflow_id=7, task=PATH)
+    [error] = result_of(job).errors
+    assert "its workflow cancelled it: a job that it needs failed or was cancelled" in error.traceback
+    asked_for = JobFactory(cancelled=True, workflow_id=7, task=PATH)
+    assert "requeue" in result_of(asked_for).errors[0].traceback
 
 
 def test_a_finished_result_of_a_success() -> None:

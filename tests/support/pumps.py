@@ -42,10 +42,12 @@ class Bench:
         self.inflight = InFlight()
         self.hands = Hands()
         self.idle = threading.Event()
+        self.trusted = True
         plan = QueuePlan(queues or ["default"], alias="default", lease_seconds=30.0)
         self.pump = Pump(
             owner=owner, slots=SLOTS, poll=60.0, plan=plan, inflight=self.inflight, board=self.board,
-            settings=conveyor_settings(), max_jobs=max_jobs, drain=drain, on_idle=self.idle.set, alias="default",
+            settings=conveyor_settings(), max_jobs=max_jobs, drain=drain, on_idle=self.idle.set,
+            is_trusted=lambda: self.trusted, alias="default",
             application_name="conveyor test pump", lease_seconds=30.0,
             on_error=lambda _loop, error: self.errors.append(error),
         )  # fmt: skip

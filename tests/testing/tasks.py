@@ -47,6 +47,12 @@ def write_atomically(name: str, fail: bool = False) -> str:
     return name
 
 
+@task(atomic=True)
+def raise_in_a_hook() -> None:
+    """Succeed, and raise afterwards."""
+    transaction.on_commit(lambda: 1 / 0)
+
+
 @task(max_attempts=1)
 def break_the_transaction() -> None:
     """Leave a statement's error to the database."""

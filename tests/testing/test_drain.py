@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.test import TestCase
 from django.utils import timezone
+from pytest_django import Settings
 
 from conveyor_django import ConveyorError
 from conveyor_django.compat import TaskResultStatus, task_finished, task_started
 from conveyor_django.models import Attempt, Job, Ledger, Queue
-from conveyor_django.testing import drain, frozen_clock
+from conveyor_django.testing import drain, enqueued, frozen_clock
 
 from . import tasks
 
@@ -94,6 +95,34 @@ def test_a_database_error_is_the_run_s_alone(transactional: bool) -> None:
 def test_an_error_that_the_handler_survived_is_none(transactional: bool) -> None:
     tasks.survive_an_error.enqueue()
     assert [r.return_value for r in drain()] == ["after"]
+
+
+def test_what_a_hook_raises_is_logged_as_in_a_worker(caplog: pytest.LogCaptureFixture) -> None:
+    tasks.raise_in_a_hook.enqueue()
+    tasks.add.enqueue(1)
+    assert [r.status for r in drain()] == [SUCCESSFUL, SUCCESSFUL]
+    assert "job.hook_failed" in caplog.text
+
+
+class ListsDefaultAlone(TestCase):
+    """A test class as Django makes it ready: any other database raises."""
+
+    __test__ = False
+    databases = {"default"}  # noqa: RUF012 - as Django wants it
+
+
+def test_databases_that_the_test_does_not_list_are_left_out(settings: Settings) -> None:
+    settings.CONVEYOR = {"QUEUES": {"billing": {"DATABASE": "elsewhere"}}}
+    connections.databases["elsewhere"] = connections.databases["default"]
+    ListsDefaultAlone._add_databases_failures()
+    try:
+        tasks.add.enqueue(1)
+        assert len(enqueued()) == 1
+        assert [r.return_value for r in drain()] == [1]
+    finally:
+        ListsDefaultAlone._remove_databases_failures()
+        del connections["elsewhere"]
+        del connections.databases["elsewhere"]
 
 
 def test_a_queue_can_be_named() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from conveyor_django.models import Job
+from conveyor_django.models import Job, Worker
 from conveyor_django.worker.board import Board
 from conveyor_django.worker.heartbeat import Heartbeat
 from conveyor_django.worker.inflight import Held, InFlight
@@ -93,3 +94,23 @@ def test_one_whose_success_is_being_committed_is_left_alone(bench):
     bench.heartbeat.start()
     wait_until(lambda: running.cancelled, "it has heard")
     assert not done.cancelled
+
+
+def test_it_is_fresh_from_its_registration_until_it_finds_itself_pruned(bench):
+    assert not bench.heartbeat.is_fresh
+    bench.heartbeat.start()
+    wait_until(bench.heartbeat.registered.is_set, "it is registered")
+    assert bench.heartbeat.is_fresh
+    Worker.objects.filter(incarnation=bench.owner).delete()
+    bench.heartbeat.wake()
+    wait_until(lambda: bool(bench.errors), "it has found out")
+    assert not bench.heartbeat.is_fresh
+    bench.errors.clear()
+
+
+def test_it_is_not_fresh_a_lease_after_its_last_beat(bench, monkeypatch):
+    bench.heartbeat.start()
+    wait_until(bench.heartbeat.registered.is_set, "it is registered")
+    now = time.monotonic()
+    monkeypatch.setattr("conveyor_django.worker.heartbeat.time.monotonic", lambda: now + LEASE)
+    assert not bench.heartbeat.is_fresh

@@ -165,3 +165,16 @@ def test_the_notification_is_enough_without_a_poll(bench):
     # The poll is a minute away, longer than this waits.
     [held] = bench.wait_held(1)
     bench.succeed(held)
+
+
+def test_a_process_that_may_have_been_declared_dead_claims_nothing(bench):
+    bench.trusted = False
+    bench.pump.start()
+    ready_jobs(1)
+    turns = bench.board.counters()["pulse"]
+    bench.pump.ring("default")
+    wait_until(lambda: bench.board.counters()["pulse"] > turns + 1, "it has had its turns")
+    assert bench.hands.held == []
+    bench.trusted = True
+    bench.pump.ring("default")
+    bench.wait_held(1)

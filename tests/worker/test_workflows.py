@@ -183,7 +183,6 @@ def test_a_workflow_that_is_cancelled_ends_with_its_callbacks() -> None:
         second = wf.add(flows.value, after=first, on_failure="run")
     assert cancel_workflow(wf.key) == {first.id: "cancelled", second.id: "cancelled"}
     assert cancel_workflow(wf.id) == {}
-    assert cancel_workflow(404) == {}
     assert_nothing_stuck()
     drain()
     assert roles() == {"on_success": "cancelled", "on_failure": "succeeded", "on_completion": "succeeded"}
@@ -207,7 +206,6 @@ def test_a_workflow_runs_again(settings: Any) -> None:
     assert roles() == dict.fromkeys(CALLBACKS, "succeeded")
     assert set(Job.objects.exclude(workflow_role=None).values_list("lease_version", flat=True)) == {1}
     assert retry_workflow(wf.id) == []
-    assert retry_workflow(404) == []
 
 
 def test_a_single_job_of_it_runs_again_alone() -> None:
