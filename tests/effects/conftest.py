@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.db import connection
 from django.test import TransactionTestCase
+from psycopg import IsolationLevel
 
 from ..support.bench import Bench, delete_jobs
 from ..support.connections import Connect
@@ -46,10 +47,17 @@ def effects(db: None) -> Callable[[], list[str]]:
     return read
 
 
-@pytest.fixture(params=["read committed", "repeatable read", "serializable"])
+@pytest.fixture(params=["read committed", "repeatable read", "serializable", "by Django's option"])
 def isolation(request: pytest.FixtureRequest, db: None) -> Iterator[str]:
     """The default isolation level of Django's connection, each in turn."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET default_transaction_isolation = '{request.param}'")
-    yield request.param
+    if request.param == "by Django's option":
+        # As DATABASES["default"]["OPTIONS"]["isolation_level"] has each new connection set up.
+        connection.ensure_connection()
+        connection.connection.isolation_level = IsolationLevel.SERIALIZABLE
+        level = "serializable"
+    else:
+        level = request.param
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET default_transaction_isolation = '{level}'")
+    yield level
     connection.close()
