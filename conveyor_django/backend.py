@@ -34,6 +34,8 @@ class ConveyorBackend(compat.BaseTaskBackend):
     supports_async_task = True
     supports_get_result = True
     supports_priority = True
+    # What tells it from others below this layer: see enqueue.stores_jobs().
+    stores_jobs = True
 
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)

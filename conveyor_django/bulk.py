@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
 
 from .calls import Call, P, R
 from .conf import conveyor_settings
@@ -17,6 +16,7 @@ from .notify import notify_on_commit
 from .results import accepted_result, stored_results
 from .states import JobState
 from .store import store_all
+from .transactions import joined
 
 if TYPE_CHECKING:
     from .compat import TaskResult
@@ -69,7 +69,7 @@ def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[
     alias = _one_database(entries)
     check_transaction(entries[0].job.task, alias)
     # The results are read before the commit: where one cannot be, nothing has happened.
-    with transaction.atomic(using=alias):
+    with joined(alias):
         stored = store_all(jobs_of(alias), entries)
         results = _results(calls, stored, alias=alias, backend=backend)
     ready = {

@@ -48,8 +48,12 @@ def settle(entry: Entry, holder: Holder) -> Existing:
     """Return the holder of the entry's key in answer to it. Raises IdempotencyConflict where it may not be that."""
     mode = entry.on_conflict
     # Who would replace it is answered with the one that did.
-    if mode in {OnConflict.KEEP, OnConflict.REPLACE} or (mode is None and _is_same_work(entry.job, holder)):
+    if mode in {OnConflict.KEEP, OnConflict.REPLACE}:
         return Existing(holder.id)
+    if _is_same_work(entry.job, holder):
+        if mode is None:
+            return Existing(holder.id)
+        raise _conflict(entry, holder, what="", fix="It is the same work: leave on_conflict out to get that job back.")
     raise _conflict(entry, holder, what="")
 
 

@@ -30,7 +30,8 @@ class ConveyorContext(TaskContext):  # type: ignore[misc,type-arg]  # The stubs 
     """The framework's context (`task_result`, `attempt`); what a run may commit; tokens for other systems (P6).
 
     `effect`, the steps and `fence` raise LeaseLost where the lease is not this run's any more, and nothing of theirs
-    is committed then; NotAllowedHere where they could not keep their promise; InvalidStep for an impossible step.
+    is committed then. `effect` and the steps raise JobCancelled or TaskTimeout once the run was told to stop;
+    NotAllowedHere where they could not keep their promise; InvalidStep for an impossible step.
     """
 
     # The alias of the database that holds the job, and the job's id there.

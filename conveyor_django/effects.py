@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
-from .errors import LeaseLost, LeftOpen, NotAllowedHere
+from .errors import JobCancelled, LeaseLost, LeftOpen, NotAllowedHere, TaskTimeout
 from .log import event, get_logger
 from .managers.jobs import JobManager
 from .outcomes import Answer, Claimed, Committed
@@ -29,13 +29,21 @@ class Lease(Protocol):
     """What a run knows of its lease; `deadline` is on the monotonic clock.
 
     `over` says that the run's outcome is certain, or being committed: a job that is no longer this run's is no loss.
-    `cancelled` says that somebody cancelled the job while it runs.
+    `cancelled` says that somebody cancelled the job while it runs, `overdue` that the run went on for longer than its
+    `timeout` in seconds.
     """
 
     claimed: Claimed
     deadline: float
     over: bool
     cancelled: bool
+    overdue: bool
+    timeout: float | None
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether it is known to be lost."""
+        ...
 
     def settle(self) -> None:
         """Set `over`: from here on nothing interrupts the handler."""
@@ -89,9 +97,11 @@ class Fence:
                 f"{self.claimed.task}: effect() was called inside a transaction on database {self.alias!r}, which "
                 f"could still roll it back. Call it outside: it opens a transaction of its own."
             )
-        self.refuse_if_lapsed()
+        self.refuse_if_ending()
         with self.success() as effect:
             yield effect
+            # Told meanwhile: it may have been stopped half-way.
+            self._refuse_if_stopped()
 
     @contextmanager
     def success(self, *, timeout: float | None = None) -> Iterator[Effect]:
@@ -145,10 +155,15 @@ class Fence:
         if not self._jobs().hold_fence(self.claimed.token, owner=self._owner):
             raise LeaseLost(*self.claimed.token)
 
-    def refuse_if_lapsed(self) -> None:
-        """Raise LeaseLost where this process knows that it could not renew in time: start nothing more then."""
-        if time.monotonic() >= self.lease.deadline:
+    def refuse_if_ending(self) -> None:
+        """Raise where the run is to start nothing more.
+
+        LeaseLost if this process knows that the lease is gone or could not be renewed in time, JobCancelled or
+        TaskTimeout if the run was told to stop.
+        """
+        if self.lease.lapsed or time.monotonic() >= self.lease.deadline:
             raise LeaseLost(*self.claimed.token)
+        self._refuse_if_stopped()
 
     def refuse_on_event_loop(self, what: str, fix: str) -> None:
         """Raise NotAllowedHere in a coroutine."""
@@ -164,6 +179,16 @@ class Fence:
             job=self.claimed.id, version=self.claimed.version, task=self.claimed.task, error=repr(error),
             exc_info=error,
         )  # fmt: skip
+
+    def _refuse_if_stopped(self) -> None:
+        """Raise JobCancelled or TaskTimeout where the run was told to stop and has not committed its end."""
+        lease = self.lease
+        if lease.over:
+            return
+        if lease.cancelled:
+            raise JobCancelled(self.claimed.id, running=True)
+        if lease.overdue and lease.timeout is not None:
+            raise TaskTimeout(self.claimed.task, lease.timeout)
 
     def _succeed(self, outcome: Committed) -> None:
         """Write the fenced success in the open transaction."""

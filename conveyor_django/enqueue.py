@@ -123,7 +123,17 @@ def open_transactions() -> list[str]:
     ]
 
 
+def stores_jobs(backend: object) -> bool:
+    """Say whether a task backend is Conveyor's own, which stores jobs, and not one that stands in for it in tests."""
+    return getattr(backend, "stores_jobs", False)
+
+
 def _check_path(path: str) -> None:
+    if path.startswith("__main__."):
+        raise InvalidTask(
+            f"{path} cannot be enqueued: what is __main__ here is another module in a worker. Move the function into a "
+            f"module that workers can import, such as an app's tasks.py."
+        )
     try:
         resolve_task(path)
     except UnknownTask as error:

@@ -162,7 +162,7 @@ class UnstorableResult(ConveyorError, TypeError):
 
 
 class InvalidWorkflow(ConveyorError, ValueError):
-    """A workflow cannot be stored as it was built; nothing of it was."""
+    """A workflow cannot be stored as it was built, and nothing of it was; or it is not there."""
 
 
 class InvalidCron(ConveyorError, ValueError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from .compat import InvalidTask, TaskResult
 from .conf import MAX_INTEGER, MAX_KEY_LENGTH, RESERVED_KEY_PREFIX
-from .errors import describe
+from .errors import InvalidArguments, describe
 from .jsonrule import is_storable
 from .retry import MAX_DELAY, Fixed, Policy, is_number
 from .states import OnConflict
@@ -117,9 +117,12 @@ def _bad_backoff(value: Any) -> str | None:
 
 
 def _bad_timeout(value: Any) -> str | None:
-    if value is None or (is_number(value) and value > 0):
+    if value is None or (is_number(value) and 0 < value <= MAX_DELAY):
         return None
-    return f"timeout must be a number of seconds above 0, not {describe(value)}; leave it out for no limit"
+    return (
+        f"timeout must be a number of seconds above 0 and at most {MAX_DELAY:.0f}, not {describe(value)}; "
+        f"leave it out for no limit"
+    )
 
 
 def _bad_atomic(value: Any) -> str | None:
@@ -134,11 +137,20 @@ def _bad_exceptions(name: str, value: Any) -> str | None:
 
 
 def concurrency_key_of(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-    """Return the concurrency key of a call of `task`. Raises InvalidTask where its callable gives no key."""
+    """Return the concurrency key of a call of `task`.
+
+    Raises InvalidTask where its callable returns no key, InvalidArguments where it raises.
+    """
     key = getattr(task, "concurrency_key", None)
     if not callable(key):
         return cast("str | None", key)
-    given = key(*args, **kwargs)
+    try:
+        given = key(*args, **kwargs)
+    except Exception as error:
+        raise InvalidArguments(
+            f"{task.module_path}: its concurrency_key callable raised {describe(error)} for these arguments. Correct "
+            f"it or them; it may return None for a job without a key."
+        ) from error
     if complaint := _bad_text("concurrency_key", given):
         raise InvalidTask(f"{task.module_path}: {complaint}.")
     return cast("str | None", given)

@@ -196,7 +196,7 @@ def _errors_of(attempts: Iterable[Attempt]) -> list[TaskError]:
 
 
 def _owners_of(attempts: Iterable[Attempt]) -> list[str]:
-    # A run given back is not one: it did not start, or its worker could not finish it. Nor is a snoozed one: it is free.
+    # A run given back is not one: it did not start, or its worker could not finish it. Nor is a snoozed one.
     return [str(row.owner) for row in attempts if row.verb not in {Verb.RELEASE, Verb.SNOOZE}]
 
 

@@ -108,7 +108,7 @@ class Steps:
             self._recorded = Ledger.objects.db_manager(self._fence.alias).steps_of(self._fence.claimed.id)
         if name in self._recorded:
             return [self._recorded[name]]
-        self._fence.refuse_if_lapsed()
+        self._fence.refuse_if_ending()
         return []
 
     def _refuse_transactions(self, method: str, name: str) -> None:

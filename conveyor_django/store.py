@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from django.db import transaction
-
 from .conflicts import Entry, Existing, Key, check_replaceable, settle
 from .errors import ConveyorError
 from .managers.jobs import Accepted, Holder
 from .states import OnConflict
+from .transactions import joined
 
 if TYPE_CHECKING:
     from .managers.jobs import JobManager
@@ -46,12 +45,12 @@ def store_one(jobs: JobManager, entry: Entry) -> Accepted | Existing:
 def store_all(jobs: JobManager, entries: Sequence[Entry]) -> list[Accepted | Existing]:
     """Insert all of the jobs or none; where a key is taken, find or replace the job that has it.
 
-    In one transaction, a part of the caller's if there is one. Raises IdempotencyConflict.
+    In one transaction, a part of the caller's if there is one, and else at READ COMMITTED. Raises IdempotencyConflict.
     """
     for _ in range(KEY_TRIES):
         try:
             # A try from which a key slipped is undone, so that locks are taken in the order of the keys again.
-            with transaction.atomic(using=jobs.db):
+            with joined(jobs.db):
                 return _Try(jobs, entries).store()
         except _Slipped:
             continue

@@ -56,6 +56,20 @@ def read_committed(alias: str, *, timeout: float | None = None) -> Iterator[Comm
         commit()
 
 
+@contextmanager
+def joined(alias: str) -> Iterator[None]:
+    """Join the caller's transaction on `alias`, whatever its isolation; where none is open, have one of READ COMMITTED.
+
+    For statements that wait for a lock and then have to see what was committed meanwhile.
+    """
+    connection = connections[alias]
+    is_own = not is_open(alias) and not _in_testcase(connection)
+    with transaction.atomic(using=alias):
+        if is_own:
+            _set_up(connection, None)
+        yield
+
+
 def _set_up(connection: BaseDatabaseWrapper, timeout: float | None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from django import forms
 from django.contrib import admin
@@ -11,14 +11,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from ..conf import MAX_EXACT_CAP, MAX_INTEGER, MAX_QUEUE_LENGTH
 from ..models import Queue
+from ..models.queue import MAX_LEASE, MAX_RETENTION, MIN_LEASE
 from .base import ConveyorAdmin, ConveyorForm
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
-
-# An interval that PostgreSQL cannot hold would stop every claim, or every prune: stay far below.
-MAX_LEASE: Final = 86_400.0
-MAX_RETENTION: Final = 100 * 365 * 86_400.0
 
 
 def _cap(most: int, help_text: str) -> forms.IntegerField:
@@ -42,7 +39,7 @@ class QueueForm(ConveyorForm):
     lease_seconds = forms.FloatField(
         required=False,
         validators=[
-            MinValueValidator(1.0, "A lease shorter than 1 second lapses under running jobs. Use 1 or more."),
+            MinValueValidator(MIN_LEASE, "A lease shorter than 1 second lapses under running jobs. Use 1 or more."),
             MaxValueValidator(MAX_LEASE, "A lost job would wait for more than a day. Use 86400 or less."),
         ],
         help_text="How long a claim holds unless renewed. Empty: CONVEYOR['LEASE_SECONDS'].",

@@ -64,9 +64,9 @@ class PausedTaskAdmin(ConveyorAdmin):
 
     def delete_model(self, request: HttpRequest, obj: PausedTask) -> None:
         """Let the task go on."""
-        path = obj.task
+        # First, since only what is paused can be resumed where the code is gone.
+        resume_task(obj.task)
         super().delete_model(request, obj)
-        resume_task(path)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[PausedTask]) -> None:
         """Let these tasks go on."""

@@ -12,8 +12,10 @@ from django.db import connections
 from ..compat import task_backends
 from ..conf import ConveyorSettings
 from ..db import connect, is_transient
+from ..enqueue import stores_jobs
 from ..errors import DatabaseUnsupported
 from ..log import event, get_logger
+from ..queues import declared_queues
 
 logger = get_logger("startup")
 
@@ -61,8 +63,9 @@ def served_queues(text: str, alias: str, settings: ConveyorSettings) -> tuple[st
     """Return the queues that `--queues` names, else those of TASKS, that live on `alias`; () for all that have jobs.
 
     Raises CommandError for a queue that TASKS does not declare or that lives on another database, and where none is
-    left.
+    left or no backend is Conveyor's.
     """
+    _require_backend()
     declared = declared_queues()
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if unknown := [name for name in names if declared and name not in declared]:
@@ -87,19 +90,10 @@ def served_queues(text: str, alias: str, settings: ConveyorSettings) -> tuple[st
     return own
 
 
-def declared_queues() -> tuple[str, ...]:
-    """Return the queues of Conveyor's backends in TASKS; none if one of them takes any queue.
-
-    Raises CommandError if no backend is Conveyor's.
-    """
-    from ..backend import ConveyorBackend
-
-    ours = [backend for backend in task_backends.all() if isinstance(backend, ConveyorBackend)]
-    if not ours:
+def _require_backend() -> None:
+    """Raise CommandError if no backend in TASKS is Conveyor's."""
+    if not any(map(stores_jobs, task_backends.all())):
         raise CommandError(
             "No backend in TASKS is Conveyor's, so no task of this project can be run from its queues. "
             "Set TASKS['default']['BACKEND'] to 'conveyor_django.backend.ConveyorBackend'."
         )
-    if any(not backend.queues for backend in ours):
-        return ()
-    return tuple(sorted({queue for backend in ours for queue in backend.queues}))

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronRow:
-    """What an entry's row says, as it is: nothing of it need be right. `args` and `kwargs` are JSON text."""
+    """What an entry's row says, as it is: nothing of it need be right. `args` and `kwargs` are JSON text.
+
+    `unreadable_tick` is the text of a last tick that Python cannot hold, such as infinity.
+    """
 
     name: str
     expression: str
@@ -30,11 +33,12 @@ class CronRow:
     max_missed: int = 100
     overlap: str = "allow"
     jitter_seconds: float = 0.0
+    unreadable_tick: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """An entry, its last tick, and the database's time when it was read."""
+    """An entry, its last tick, None before the first, and the database's time when it was read."""
 
     row: CronRow
     last_tick: dt.datetime | None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ..states import JobState
 from .base import Connection
-from .workflows import WorkflowManager
+from .workflows import Changed, WorkflowManager
 
 # Rows that one pass of a sweep looks for at most.
 BATCH = 1000
@@ -52,7 +52,7 @@ def follow_up(
 def sweep_once(*, alias: str, now: dt.datetime | None = None, on: Connection | None = None) -> Sweep:
     """Resolve late edges and finish workflows that have ended, a batch of each; repeat it until it changes nothing."""
     manager: WorkflowManager = WorkflowManager().db_manager(alias)
-    resolved = manager.resolve_edges(manager.find_late_edges(limit=BATCH, on=on), now=now, on=on)
+    resolved = _resolve_late_edges(manager, now=now, on=on)
     finished = manager.finish_workflows(manager.find_ended_workflows(limit=BATCH, on=on), now=now, on=on)
     queues = {job.queue for job in resolved if job.state == JobState.READY}
     return Sweep(len(resolved) + len(finished.ids), queues | finished.queues)
@@ -65,3 +65,13 @@ def sweep_until_clean(*, alias: str, now: dt.datetime | None = None, on: Connect
         changed += swept.changed
         queues |= swept.queues
     return Sweep(changed, queues)
+
+
+def _resolve_late_edges(manager: WorkflowManager, *, now: dt.datetime | None, on: Connection | None) -> list[Changed]:
+    """Resolve a batch of late edges, the first that changes anything: somebody may hold all dependants of another."""
+    after = 0
+    while late := manager.find_late_edges(limit=BATCH, after=after, on=on):
+        if resolved := manager.resolve_edges(late, now=now, on=on):
+            return resolved
+        after = max(late)
+    return []

@@ -99,9 +99,9 @@ class WorkflowManager(StatementManager):
         rows = self.rows("resolve_edges", {"parents": list(parents), "now": now}, on)
         return [Changed(job_id, queue, JobState(state)) for job_id, queue, state in rows]
 
-    def find_late_edges(self, *, limit: int, on: Connection | None = None) -> list[int]:
-        """Return jobs that have ended and have unresolved edges, by up to `limit` edges."""
-        return [row[0] for row in self.rows("find_late_edges", {"limit": limit}, on)]
+    def find_late_edges(self, *, limit: int, after: int = 0, on: Connection | None = None) -> list[int]:
+        """Return jobs of ids above `after` that have ended and have unresolved edges, by up to `limit` edges."""
+        return [row[0] for row in self.rows("find_late_edges", {"limit": limit, "after": after}, on)]
 
     def list_dependants(self, parents: Iterable[int], *, on: Connection | None = None) -> tuple[set[str], bool]:
         """Return the queues where dependants of these jobs are ready, and whether some edge is unresolved."""

@@ -42,8 +42,8 @@ class Cron(models.Model):
         choices=[(policy.value, policy.value) for policy in Overlap], default=Overlap.ALLOW.value
     )
     jitter_seconds = models.FloatField(default=0.0)
-    last_tick = models.DateTimeField(null=True)
-    last_job_id = models.BigIntegerField(null=True)
+    last_tick = models.DateTimeField(null=True, blank=True)
+    last_job_id = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects: ClassVar[CronManager] = CronManager()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.db import models
 from django.db.models import Q
 
 from ..conf import MAX_EXACT_CAP
 from ..managers.queues import QueueManager
+
+# Seconds. Beyond them are intervals that PostgreSQL or a thread's wait cannot hold, and one row would stop a worker's
+# other queues too; NaN is more than any of them to PostgreSQL.
+MIN_LEASE: Final = 1.0
+MAX_LEASE: Final = 86_400.0
+MAX_RETENTION: Final = 100 * 365 * 86_400.0
 
 
 class Queue(models.Model):
@@ -37,8 +43,11 @@ class Queue(models.Model):
                 condition=(Q(soft_cap__isnull=True) | Q(soft_cap__gt=0))
                 & (Q(exact_cap__isnull=True) | Q(exact_cap__gte=1, exact_cap__lte=MAX_EXACT_CAP))
                 & (Q(key_cap__isnull=True) | Q(key_cap__gte=1, key_cap__lte=MAX_EXACT_CAP))
-                & (Q(lease_seconds__isnull=True) | Q(lease_seconds__gt=0))
-                & (Q(retention_seconds__isnull=True) | Q(retention_seconds__gte=0)),
+                & (Q(lease_seconds__isnull=True) | Q(lease_seconds__gte=MIN_LEASE, lease_seconds__lte=MAX_LEASE))
+                & (
+                    Q(retention_seconds__isnull=True)
+                    | Q(retention_seconds__gte=0, retention_seconds__lte=MAX_RETENTION)
+                ),
                 name="conveyor_queue_limits",
             ),
         ]

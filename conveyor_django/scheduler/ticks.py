@@ -13,6 +13,7 @@ import psycopg
 from ..cronrules import Due, run_at, tick_key
 from ..crontab import CronEntry, declared_entries
 from ..db import Connection, is_transient, is_usable
+from ..errors import UnknownTask
 from ..log import event, get_logger
 from ..managers.cron import CronManager, Listed, Ticked
 from ..models import Cron
@@ -90,7 +91,7 @@ class Ticks(Duty):
             event(
                 logger, logging.ERROR, "cron.broken",
                 entry=reading.row.name, expression=reading.row.expression, zone=reading.row.zone,
-                task=reading.row.task, error=str(error).strip() or repr(error),
+                task=reading.row.task, error=_told(error),
             )  # fmt: skip
 
     def _tick(self, one: Listed, connection: Connection) -> tuple[int, dt.datetime | None]:
@@ -146,3 +147,10 @@ class Ticks(Duty):
 
     def _crons(self) -> CronManager:
         return Cron.objects.db_manager(self.alias)
+
+
+def _told(error: Exception) -> str:
+    """Return what is wrong with an entry; of a task that is unknown, what holds for an entry, which has no job."""
+    if isinstance(error, UnknownTask):
+        return f"there is no such task: {error.reason}. Correct the entry's task, or deploy the code that defines it."
+    return str(error).strip() or repr(error)

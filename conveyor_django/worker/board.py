@@ -109,7 +109,8 @@ class Board:
         at = _HEADER + _PLACE * place
         self._words[at + _VERB] = _VERBS.index(limit.verb)
         self._words[at + _DELAY] = _whole(limit.delay * 1e3)
-        self._words[at + _TIMEOUT] = _whole((limit.timeout or 0.0) * 1e3)
+        # 0 is that of none, however short this one is.
+        self._words[at + _TIMEOUT] = 0 if limit.timeout is None else max(1, _whole(limit.timeout * 1e3))
         self._words[at + _DUE] = _whole(limit.due_at * 1e9)
 
     def excuse(self, place: int) -> None:

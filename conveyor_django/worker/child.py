@@ -61,7 +61,8 @@ class Child:
         self._pump = Pump(
             owner=config.incarnation, slots=config.concurrency, poll=config.poll, plan=self._plan,
             inflight=self._inflight, board=self._board, settings=self._settings, max_jobs=config.max_jobs,
-            drain=config.drain, on_idle=self._idle, is_trusted=lambda: self._heartbeat.is_fresh, **self._database_options("pump"),
+            drain=config.drain, on_idle=self._idle, is_trusted=lambda: self._heartbeat.is_fresh,
+            **self._database_options("pump"),
         )  # fmt: skip
         self._wakeup = Wakeup(
             owner=config.incarnation, on_queue=self._pump.ring, on_doubt=self._pump.doubt,

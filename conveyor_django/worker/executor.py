@@ -96,8 +96,6 @@ class Executor:
         if not held.take():
             # Cancelled while it waited for a thread; who did that has said so.
             return
-        held.place = self._board.mark_started(held.token)
-        self._board.count("started")
         interrupter = Interrupter()
 
         def interrupt() -> None:
@@ -108,6 +106,8 @@ class Executor:
         run: Run | None = None
         finished: Finished | None = None
         try:
+            held.place = self._board.mark_started(held.token)
+            self._board.count("started")
             with interrupter.interruptible():
                 held.interrupt, held.shield = interrupt, interrupter.shield
                 run = self._handlers.prepare(held)

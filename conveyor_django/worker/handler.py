@@ -15,7 +15,6 @@ from ..effects import Fence
 from ..endings import raised
 from ..outcomes import Ended
 from ..results import finished_result, running_result
-from ..retry import MAX_DELAY
 from ..states import Verb
 from ..steps import Steps
 from ..tasks import TaskOptions, options_of, resolve_task
@@ -105,7 +104,7 @@ class Handlers:
     def _timeout(self, options: TaskOptions) -> float | None:
         """Return the seconds that a run may take, None for no limit; an atomic one always has one."""
         if options.timeout is not None:
-            return min(float(options.timeout), MAX_DELAY)
+            return float(options.timeout)
         return self._settings.atomic_timeout_seconds if options.atomic else None
 
     def _call_args(self, run: Run) -> list[Any]:

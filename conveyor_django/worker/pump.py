@@ -18,7 +18,7 @@ from ..notify import notify_now
 from ..outcomes import Answer
 from . import decide
 from .appetite import Appetite
-from .board import Board
+from .board import Board, board_places
 from .dependants import release_dependants
 from .executor import Executor
 from .finisher import Finisher, Turn
@@ -274,7 +274,9 @@ class Pump(DatabaseLoop):
         return self._claiming.is_set() and not self._quarantine.bars_claims and self._left != 0 and self._is_trusted()
 
     def _room(self, finishing: int) -> int:
-        room = self._slots - len(self._inflight) + finishing
+        held = len(self._inflight)
+        # What is about to finish may turn out to be busy, all of it: never hold more than the board has places.
+        room = min(self._slots - held + finishing, board_places(self._slots) - held)
         return room if self._left is None else min(room, self._left)
 
     def _limit(self, now: float, finishing: int) -> int:

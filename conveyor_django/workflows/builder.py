@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from ..calls import Call
 from ..compat import Task
 from ..conf import conveyor_settings
-from ..enqueue import prepare
+from ..enqueue import prepare, stores_jobs
 from ..errors import InvalidWorkflow
 from ..managers.jobs import NewJob
 from ..results import result_id
@@ -89,11 +89,21 @@ class WorkflowBuilder:
         self.callbacks[role] = self._member(as_call(task, (), {}), None, [])
 
     def _member(self, call: Call[..., Any], name: str | None, wanted: list[Need]) -> Member:
-        call.task.get_backend().validate_task(call.task)
+        self._check_backend(call.task)
         job = prepare(call.task, call.args, call.kwargs)
         self._keep_to_one_database(job)
         handle = JobHandle(self, len(self.members), name, job.task)
         return Member(handle, call.task, job, call.args, dict(call.kwargs), wanted)
+
+    def _check_backend(self, task: Task[..., Any]) -> None:
+        backend = task.get_backend()
+        if not stores_jobs(backend):
+            raise InvalidWorkflow(
+                f"{task.module_path}: its backend {task.backend!r} is {type(backend).__qualname__}, which stores no "
+                f"jobs, so {self} cannot have it. Use Conveyor's backend; in tests, run the jobs by "
+                f"conveyor_django.testing.drain()."
+            )
+        backend.validate_task(task)
 
     def _keep_to_one_database(self, job: NewJob) -> None:
         alias = conveyor_settings().database_of(job.queue)

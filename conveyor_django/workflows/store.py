@@ -18,6 +18,8 @@ from ..managers.workflows import Edge
 from ..notify import notify_now, notify_on_commit
 from ..results import accepted_result
 from ..states import JobState
+from ..transactions import joined
+from .control import no_such
 from .graph import is_id
 from .members import JobHandle
 
@@ -42,7 +44,7 @@ def store(builder: WorkflowBuilder) -> None:
         raise InvalidWorkflow(f"{builder} has no jobs: add at least one in the block, or do not open it.")
     order = builder.order()
     check_transaction(str(builder), alias)
-    with transaction.atomic(using=alias):
+    with joined(alias):
         _Store(builder, order).run()
 
 
@@ -84,7 +86,7 @@ class _Store:
             builder.hold()
         goes_on = self._workflows.join_workflow(joined)
         if goes_on is None:
-            raise InvalidWorkflow(f"there is no workflow {joined} on database {self._alias!r}.")
+            raise no_such(joined, self._alias)
         if not goes_on:
             raise InvalidWorkflow(
                 f"workflow {joined} is finished: every job of it has ended. Add jobs while it goes on, best from one "
@@ -213,7 +215,9 @@ class _Store:
 
 def release_late(*, alias: str, ended: Iterable[int], workflows: Iterable[int]) -> None:
     """Release what these jobs' ends could not, finish these workflows if they have ended, and wake the workers."""
-    if queues := follow_up(alias=alias, ended=list(ended), workflows=list(workflows)):
+    with joined(alias):
+        queues = follow_up(alias=alias, ended=list(ended), workflows=list(workflows))
+    if queues:
         notify_now(sorted(queues), alias=alias)
 
 

@@ -225,6 +225,9 @@ class TestLooking:
 class TestModel:
     """Whoever saves an entry elsewhere is told the same."""
 
+    def test_a_good_one_is_clean(self):
+        Cron(name="a", expression="@daily", task="tests.support.produce.anything").full_clean()
+
     def test_clean_names_each_field(self):
         entry = Cron(
             name="\x00", expression="x", zone="Europe/Berlin", task="t", args={}, kwargs=[], missed="some", max_missed=1

@@ -62,6 +62,13 @@ def test_deleting_it_lets_its_jobs_go_on(admin_client):
     assert Job.objects.get().parked is None
 
 
+def test_deleting_one_of_which_nothing_is_left(admin_client):
+    paused = PausedTaskFactory(task="gone.task")
+    url = reverse("admin:conveyor_pausedtask_delete", args=[paused.pk])
+    assert admin_client.post(url, {"post": "yes"}).status_code == 302
+    assert not PausedTask.objects.exists()
+
+
 def test_deleting_several(admin_client):
     for path in (PATH, "other.task"):
         PausedTaskFactory(task=path)

@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import DatabaseError, connection, transaction
 from pytest_django import Settings
 
+from conveyor_django import task
 from conveyor_django.compat import (
     FRAMEWORK,
     InvalidTask,
@@ -175,6 +176,15 @@ def test_a_queue_that_is_no_longer_declared_is_refused_at_the_enqueue(settings: 
     settings.TASKS = {"default": {"BACKEND": "conveyor_django.backend.ConveyorBackend", "QUEUES": ["other"]}}
     with pytest.raises(InvalidTask):
         plain_add.enqueue(1)
+
+
+def test_a_task_of_a_script_is_refused() -> None:
+    def script() -> None: ...
+
+    script.__module__, script.__qualname__ = "__main__", "script"
+    with pytest.raises(InvalidTask, match=r"__main__.script cannot be enqueued: .* Move the function into a module"):
+        task(script).enqueue()
+    assert not Job.objects.exists()
 
 
 def test_a_refused_enqueue_leaves_the_transaction_usable() -> None:

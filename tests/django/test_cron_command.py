@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connections
 
 from conveyor_django import crontab
 from conveyor_django.crontab import cron
@@ -37,6 +38,17 @@ def listed(capsys):
         return capsys.readouterr().out.splitlines()
 
     return run
+
+
+@pytest.fixture
+def second():
+    """Another alias of the same database."""
+    connections.settings["second"] = connections.settings["default"]
+    connections["second"].connect()
+    yield "second"
+    connections["second"].close()
+    del connections["second"]
+    del connections.settings["second"]
 
 
 def test_none(listed):
@@ -75,9 +87,18 @@ def test_what_stands_in_the_code_alone(listed, settings):
     cron("@daily", name="new")(produce.anything)
     cron("@daily", name="elsewhere", queue_name="orders")(produce.anything)
     settings.CONVEYOR = {"QUEUES": {"orders": {"DATABASE": "other"}}}
-    lines = listed()
+    lines = listed(database="default")
     assert lines[0] == "new: @daily (UTC) tests.support.produce.anything; in the code; no scheduler has seen it yet"
     assert len(lines) == 2
+
+
+def test_of_every_database_that_has_jobs(listed, settings, second):
+    cron("@daily", name="new")(produce.anything)
+    cron("@daily", name="elsewhere", queue_name="orders")(produce.anything)
+    settings.CONVEYOR = {"QUEUES": {"orders": {"DATABASE": second}}}
+    lines = listed("--preview", "0")
+    state = "@daily (UTC) tests.support.produce.anything; in the code; no scheduler has seen it yet"
+    assert lines == [f"default: new: {state}", f"second: elsewhere: {state}"]
 
 
 @pytest.mark.parametrize("count", ["-1", "many", "1001"])

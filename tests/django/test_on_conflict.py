@@ -59,8 +59,13 @@ def test_keep_gives_the_job_back_whatever_its_work(enqueue: Enqueue, args: int) 
 def test_error_raises_also_for_the_same_work(enqueue: Enqueue, args: int) -> None:
     enqueue(None, 1)
     before = Job.objects.count()
-    with pytest.raises(IdempotencyConflict, match="idempotency key 'k' of queue 'default' already belongs to job"):
+    with pytest.raises(IdempotencyConflict, match="key 'k' of queue 'default' already belongs to job") as caught:
         enqueue("error", args)
+    fix = {
+        1: "It is the same work: leave on_conflict out to get that job back.",
+        2: "Use another key for another piece of work.",
+    }
+    assert str(caught.value).endswith(fix[args])
     assert Job.objects.count() == before
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.test import override_settings
 
 from conveyor_django import pause_queue, pause_task, resume_queue, resume_task, set_caps
 from conveyor_django.models import Job, PausedTask, Queue
+from conveyor_django.testing import immediate
 
 from ..support.factories import JobFactory, PermitFactory, QueueFactory
 from ..support.produce import anything, plain_add
@@ -18,6 +20,7 @@ from .conftest import Rung
 pytestmark = pytest.mark.django_db
 
 PATH = "tests.support.produce.anything"
+GONE = "tests.support.produce.gone"
 
 
 def claim() -> list[str]:
@@ -80,7 +83,7 @@ def test_all_of_it_is_part_of_the_callers_transaction() -> None:
     with transaction.atomic():
         pause_queue("default")
         pause_task(PATH)
-        set_caps("other", exact=1)
+        set_caps("orders", exact=1)
         transaction.set_rollback(True)
     assert not Queue.objects.exists()
     assert not PausedTask.objects.exists()
@@ -91,6 +94,48 @@ def test_all_of_it_is_part_of_the_callers_transaction() -> None:
 def test_what_is_no_queue_is_refused(act: Any, queue: Any) -> None:
     with pytest.raises(ValueError, match="is no queue's name: pass text of 1 to 128 characters"):
         act(queue)
+
+
+@pytest.mark.parametrize("act", [pause_queue, resume_queue, set_caps, lambda queue: set_caps(queue, soft=1)])
+@pytest.mark.parametrize(
+    ("queue", "hint"), [("ordrs", "Did you mean 'orders'"), ("mail", "Declared are 'default', 'orders'.")]
+)
+def test_a_queue_that_no_backend_declares_is_refused(act: Any, queue: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=f"no Conveyor backend in TASKS declares the queue '{queue}' .*{hint}"):
+        act(queue)
+    assert not Queue.objects.exists()
+
+
+OPEN = {"BACKEND": "conveyor_django.backend.ConveyorBackend", "QUEUES": []}
+
+
+@pytest.mark.parametrize("backends", [immediate, lambda: override_settings(TASKS={"default": OPEN})])
+def test_any_queue_where_none_is_declared(backends: Any) -> None:
+    with backends():
+        pause_queue("mail")
+    assert Queue.objects.get().name == "mail"
+
+
+def test_a_queue_that_has_settings_may_be_resumed_though_it_is_declared_no_more() -> None:
+    QueueFactory(name="mail", paused=True)
+    resume_queue("mail")
+    assert not Queue.objects.get().paused
+
+
+@pytest.mark.parametrize("act", [pause_task, resume_task])
+def test_a_path_where_there_is_no_task_is_refused(act: Any) -> None:
+    with pytest.raises(ValueError, match=r"'tests.support.produce.gone' is no task: tests.support.produce has no attr"):
+        act(GONE)
+    assert not PausedTask.objects.exists()
+
+
+def test_a_task_whose_code_is_gone_is_paused_where_it_has_jobs_and_resumed_in_any_case() -> None:
+    job = JobFactory(task=GONE)
+    pause_task(GONE)
+    assert claim() == []
+    job.delete()
+    resume_task(GONE)
+    assert not PausedTask.objects.exists()
 
 
 @pytest.mark.parametrize("act", [pause_task, resume_task])

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.db import transaction
+from django.test import override_settings
 
-from conveyor_django import InvalidWorkflow, extend_workflow, needs, workflow
+from conveyor_django import InvalidWorkflow, cancel_workflow, extend_workflow, needs, retry_workflow, workflow
 from conveyor_django.compat import InvalidTask, task_backends
 from conveyor_django.errors import ForeignTransaction, InvalidArguments
 from conveyor_django.models import Dependency, Job, Payload, Workflow
+from conveyor_django.testing import immediate
 from conveyor_django.workflows import JobHandle
 
 from ..support import flows
@@ -260,6 +262,23 @@ def test_two_databases(settings: Any) -> None:
     assert_nothing_stored()
 
 
+DUMMY = {"BACKEND": "conveyor_django.backend.DummyBackend", "QUEUES": []}
+
+
+@pytest.mark.parametrize(
+    ("backends", "name"),
+    [(immediate, "ImmediateBackend"), (lambda: override_settings(TASKS={"default": DUMMY}), "DummyBackend")],
+)
+def test_a_backend_that_stores_no_jobs(backends: Any, name: str) -> None:
+    refused = pytest.raises(InvalidWorkflow, match=rf"backend 'default' is {name}, which stores no .*drain\(\)")
+    with backends():
+        with refused, workflow("w") as wf:
+            wf.add(flows.value)
+        with refused:
+            workflow("w", on_success=flows.value)
+    assert_nothing_stored()
+
+
 def test_a_block_that_has_ended() -> None:
     with workflow("w") as wf:
         wf.add(flows.value)
@@ -345,6 +364,9 @@ def test_a_finished_workflow_takes_no_more(order: Any) -> None:
 
 def test_no_such_workflow() -> None:
     refused = pytest.raises(InvalidWorkflow, match="there is no workflow 404 on database 'default'")
+    for act in (cancel_workflow, retry_workflow):
+        with refused, transaction.atomic():
+            act("default:404")
     with refused, extend_workflow(404) as wf:
         wf.add(flows.value)
     for given in ("w", "nowhere:1", "default:0", 0, 2**63):

@@ -16,7 +16,7 @@ from conveyor_django.errors import InvalidStep, LeaseLost, NotAllowedHere, Unsto
 from conveyor_django.outcomes import Answer, Release, Succeed
 from conveyor_django.outcomes import Retry as RetryOutcome
 
-from ..support.bench import Bench, scripted_async, steps
+from ..support.bench import TOLD, Bench, scripted_async, steps
 from ..support.jobs import insert_effect
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -128,6 +128,22 @@ def test_an_ending_that_the_function_returns_is_raised(bench: Bench, effects: Ef
     outcome = bench.complete(does)
     assert isinstance(outcome, RetryOutcome)
     assert outcome.delay == 3
+    assert steps() == {}
+
+
+@pytest.mark.parametrize(("told", "error", "ends"), TOLD)
+@pytest.mark.parametrize("kind", ["astep", "aatomic_step"])
+def test_one_of_a_run_that_was_told_to_stop_calls_nothing_more(
+    bench: Bench, effects: Effects, kind: str, told: Callable[[Any], None], error: type[Exception], ends: str
+) -> None:
+    scripted_async.enqueue()
+
+    async def does(context: ConveyorContext) -> None:
+        told(context._fence.lease)
+        with pytest.raises(error):
+            await getattr(context, kind)("pay", lambda: pytest.fail("it was called"))
+
+    assert bench.complete(does).verb == ends
     assert steps() == {}
 
 

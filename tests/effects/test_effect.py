@@ -10,12 +10,12 @@ from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 
 from conveyor_django import ConveyorContext, Retry
-from conveyor_django.errors import LeaseLost, LeftOpen, NotAllowedHere, UnstorableResult
+from conveyor_django.errors import JobCancelled, LeaseLost, LeftOpen, NotAllowedHere, TaskTimeout, UnstorableResult
 from conveyor_django.models import Job, Ledger
 from conveyor_django.outcomes import Answer, Committed, Fail, Release
 from conveyor_django.outcomes import Retry as RetryOutcome
 
-from ..support.bench import Bench, attempts, scripted, scripted_async, scripted_atomic, steps
+from ..support.bench import TOLD, Bench, attempts, scripted, scripted_async, scripted_atomic, steps
 from ..support.connections import scalar
 from ..support.jobs import insert_effect
 
@@ -119,6 +119,57 @@ def test_one_that_knows_that_its_lease_has_lapsed_does_not_begin(bench: Bench, e
             pytest.fail("it began")
 
     assert isinstance(bench.run(does).outcome, Release)
+
+
+def test_one_that_knows_that_its_lease_is_gone_does_not_begin(bench: Bench, effects: Effects) -> None:
+    scripted.enqueue()
+
+    def does(context: ConveyorContext) -> None:
+        context._fence.lease.lapsed_at = 1.0
+        with context.effect():
+            pytest.fail("it began")
+
+    assert isinstance(bench.run(does).outcome, Release)
+
+
+@pytest.mark.parametrize(("told", "kind", "ends"), TOLD)
+@pytest.mark.parametrize("inside", [False, True], ids=["before", "inside"])
+def test_one_of_a_run_that_was_told_to_stop_commits_nothing(
+    bench: Bench, effects: Effects, told: Callable[[Any], None], kind: type[Exception], ends: str, inside: bool
+) -> None:
+    """A handler may catch its interruption, and go on."""
+    scripted.enqueue()
+    began, raised = [], []
+
+    def does(context: ConveyorContext) -> None:
+        if not inside:
+            told(context._fence.lease)
+        try:
+            with context.effect():
+                began.append("began")
+                insert_effect("charge")
+                told(context._fence.lease)
+        except (JobCancelled, TaskTimeout) as error:
+            raised.append(type(error))
+
+    assert bench.complete(does).verb == ends
+    assert (bool(began), raised) == (inside, [kind])
+    assert (effects(), steps()) == ([], {})
+
+
+@pytest.mark.parametrize(("told", "kind", "ends"), TOLD)
+def test_one_that_has_committed_stands_whatever_the_run_is_told(
+    bench: Bench, effects: Effects, told: Callable[[Any], None], kind: type[Exception], ends: str
+) -> None:
+    scripted.enqueue()
+
+    def does(context: ConveyorContext) -> None:
+        with context.effect():
+            insert_effect("charge")
+            transaction.on_commit(lambda: told(context._fence.lease))
+
+    assert bench.complete(does).verb == "succeed"
+    assert effects() == ["charge"]
 
 
 def test_a_row_that_somebody_holds_for_a_moment_is_waited_for(bench: Bench, effects: Effects) -> None:

@@ -15,7 +15,7 @@ from conveyor_django.models import Ledger
 from conveyor_django.outcomes import Answer, Committed, Fail, Release, Retry, Succeed
 from conveyor_django.outcomes import Snooze as SnoozeOutcome
 
-from ..support.bench import Bench, attempts, scripted, scripted_atomic, steps
+from ..support.bench import TOLD, Bench, attempts, scripted, scripted_atomic, steps
 from ..support.connections import scalar
 from ..support.jobs import insert_effect
 
@@ -258,6 +258,23 @@ def test_one_that_knows_that_its_lease_has_lapsed_calls_nothing_more(bench: Benc
 
     assert isinstance(bench.run(does).run.error, LeaseLost)
     assert fn.count == 0
+
+
+@pytest.mark.parametrize(("told", "error", "ends"), TOLD)
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_of_a_run_that_was_told_to_stop_calls_nothing_more(
+    bench: Bench, effects: Effects, kind: str, told: Callable[[Any], None], error: type[Exception], ends: str
+) -> None:
+    scripted.enqueue()
+    fn = Calls()
+
+    def does(context: ConveyorContext) -> None:
+        told(context._fence.lease)
+        with pytest.raises(error):
+            getattr(context, kind)("pay", fn)
+
+    assert bench.complete(does).verb == ends
+    assert (fn.count, steps()) == (0, {})
 
 
 @pytest.mark.parametrize("kind", KINDS)

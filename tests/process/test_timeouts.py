@@ -45,15 +45,15 @@ def test_a_handler_that_yields_is_interrupted_and_its_process_goes_on(desk, effe
 
 
 def test_what_does_not_yield_ends_with_its_process_after_its_neighbours(desk, all_end):
-    for task in (stubborn.sleeps, stubborn.computes):
+    for task in (stubborn.sleeps, stubborn.sleeps_in_a_thread, stubborn.computes):
         task.enqueue(desk.folder, task.name)
     jobs.gated.enqueue(desk.folder, "neighbour")
     # Nobody waits for the worker's grace: once the neighbour has ended, there is nothing to wait for.
     with running(
-        "conveyor_worker", "--concurrency", "3", lease=600.0, grace=600.0, CONVEYOR_TIMEOUT_GRACE_SECONDS="0.5"
+        "conveyor_worker", "--concurrency", "4", lease=600.0, grace=600.0, CONVEYOR_TIMEOUT_GRACE_SECONDS="0.5"
     ) as worker:
-        [pid] = set(desk.wait_started(3))
-        worker.wait_for("handler.unstoppable", count=2)
+        [pid] = set(desk.wait_started(4))
+        worker.wait_for("handler.unstoppable", count=3)
         # The replacement works while the old process still waits for the neighbour.
         jobs.quick.enqueue(desk.folder, "another")
         [other] = desk.wait_started(1, "another")
@@ -66,9 +66,10 @@ def test_what_does_not_yield_ends_with_its_process_after_its_neighbours(desk, al
         assert not psutil.pid_exists(pid)
         ended = {job.payload.args[1]: job for job in all_end()}
     assert {name: job.state for name, job in ended.items()} == {
-        "sleeps": "failed", "computes": "failed", "neighbour": "succeeded", "another": "succeeded",
+        "sleeps": "failed", "sleeps_in_a_thread": "failed", "computes": "failed", "neighbour": "succeeded",
+        "another": "succeeded",
     }  # fmt: skip
-    assert ends() == {"sleeps": [("fail", TIMED_OUT)], "computes": [("fail", TIMED_OUT)]}
+    assert ends() == {name: [("fail", TIMED_OUT)] for name in ("sleeps", "sleeps_in_a_thread", "computes")}
     assert [int(entry[2]) for entry in desk.lines("end", "neighbour")] == [pid]
     assert "so its process was ended" in Attempt.objects.first().message
 

@@ -68,6 +68,17 @@ def test_a_cascade_goes_on_to_its_end_and_to_the_callback(duty, connection, monk
     assert_nothing_stuck()
 
 
+def test_what_somebody_holds_hides_nothing_behind_it(duty, connection, connect, monkeypatch):
+    monkeypatch.setattr(release, "BATCH", 1)
+    held, free = (child_of(member(WorkflowFactory(), "succeeded")) for _ in range(2))
+    with connect().transaction() as holding:
+        holding.connection.execute("SELECT FROM conveyor_job WHERE id = %s FOR UPDATE", (held.pk,))
+        assert duty.look_once(connection).changed == 1
+        assert states(held, free) == ["blocked", "ready"]
+        assert not duty.look_once(connection).more
+    assert duty.look_once(connection).changed == 1
+
+
 def test_several_at_once_do_no_harm(connect):
     workflow = WorkflowFactory()
     parent, other = member(workflow, "succeeded"), member(workflow, "running")

@@ -300,6 +300,32 @@ class TestBroken:
         assert says in broken["error"]
         assert Cron.objects.get(name="b").last_tick is None
 
+    def test_a_last_tick_that_python_cannot_hold(self, look, connection, caplog):
+        for name in "abc":
+            CronFactory(name=name)
+        look(0)
+        connection.execute("UPDATE conveyor_cron SET last_tick = '-infinity' WHERE name = 'b'")
+        look(60)
+        look(61)
+        assert Job.objects.count() == 2
+        [broken] = events(caplog, "cron.broken")
+        assert broken["entry"] == "b"
+        assert broken["error"].startswith("last_tick is -infinity, which lies outside of the years 2 to 9998.")
+        Cron.objects.filter(name="b").update(last_tick=None)
+        look(62)
+        look(120)
+        assert Job.objects.count() == 5
+
+    def test_a_task_that_is_unknown_is_told_without_a_job(self, look, caplog):
+        CronFactory(name="a")
+        Cron.objects.update(task="tests.support.produce.gone")
+        look(0)
+        [broken] = events(caplog, "cron.broken")
+        assert broken["error"] == (
+            "there is no such task: tests.support.produce has no attribute 'gone'. Correct the entry's task, or deploy "
+            "the code that defines it."
+        )
+
     def test_what_the_database_refuses_does_not_stop_the_others(self, look, caplog, monkeypatch):
         CronFactory(name="a")
         CronFactory(name="b")

@@ -40,7 +40,11 @@ def test_not_one_whose_edges_are_resolved() -> None:
     assert Workflow.objects.find_late_edges(limit=10) == []
 
 
-def test_within_the_limit() -> None:
-    for _ in range(3):
-        child_of(member(WorkflowFactory(), "failed"))
-    assert len(Workflow.objects.find_late_edges(limit=2)) == 2
+def test_within_the_limit_and_behind_the_last() -> None:
+    late = [member(WorkflowFactory(), "failed") for _ in range(3)]
+    for parent in late:
+        child_of(parent)
+    first, second, third = (parent.pk for parent in late)
+    assert sorted(Workflow.objects.find_late_edges(limit=2)) == [first, second]
+    assert Workflow.objects.find_late_edges(limit=2, after=second) == [third]
+    assert Workflow.objects.find_late_edges(limit=2, after=third) == []

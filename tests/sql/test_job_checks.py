@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from typing import Any
 
@@ -101,10 +102,18 @@ def test_a_permit_s_place_is_unique() -> None:
         {"key_cap": 1001},
         {"lease_seconds": 0.0},
         {"lease_seconds": -1.0},
+        {"lease_seconds": 0.5},
+        {"lease_seconds": 86401.0},
+        {"lease_seconds": 1e300},
+        {"lease_seconds": math.inf},
+        {"lease_seconds": math.nan},
         {"retention_seconds": -1.0},
+        {"retention_seconds": 1e10},
+        {"retention_seconds": math.inf},
+        {"retention_seconds": math.nan},
     ],
 )
 def test_a_queue_s_limits(change: dict[str, Any]) -> None:
-    QueueFactory(name="fine", soft_cap=10**6, exact_cap=1000, key_cap=1, lease_seconds=0.001, retention_seconds=0)
+    QueueFactory(name="fine", soft_cap=10**6, exact_cap=1000, key_cap=1, lease_seconds=1, retention_seconds=0)
     with pytest.raises(IntegrityError, match="conveyor_queue_limits"), transaction.atomic():
         Queue.objects.filter(pk="fine").update(**change)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_only_queues_that_have_one() -> None:
-    QueueFactory(name="short", lease_seconds=0.5)
+    QueueFactory(name="short", lease_seconds=1.5)
     QueueFactory(name="paused", lease_seconds=60, paused=True)
     QueueFactory(name="plain")
-    assert Queue.objects.list_leases() == {"short": 0.5, "paused": 60.0}
+    assert Queue.objects.list_leases() == {"short": 1.5, "paused": 60.0}

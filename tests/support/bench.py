@@ -12,6 +12,7 @@ from asgiref.sync import async_to_sync
 from conveyor_django import ConveyorContext, task
 from conveyor_django.conf import conveyor_settings
 from conveyor_django.db import Connection
+from conveyor_django.errors import JobCancelled, TaskTimeout
 from conveyor_django.models import Attempt, Job, Ledger
 from conveyor_django.outcomes import Answer, Claimed, Outcome
 from conveyor_django.worker.finisher import Finisher
@@ -44,6 +45,22 @@ def scripted_atomic(context: ConveyorContext) -> Any:
 async def scripted_async(context: ConveyorContext) -> Any:
     """Do what the test says, on an event loop."""
     return await script(context)
+
+
+def cancel(held: Held) -> None:
+    """Tell a run that its job was cancelled."""
+    held.take()
+    held.cancel()
+
+
+def expire(held: Held) -> None:
+    """Tell a run that its time is over."""
+    held.begin(0.0)
+    held.expire(time.monotonic())
+
+
+# What tells a run to stop, the error that its effects and steps raise then, and the verb that it ends with.
+TOLD = [(cancel, JobCancelled, "cancel"), (expire, TaskTimeout, "retry")]
 
 
 class Bench:

@@ -48,7 +48,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "find_dead_workers": {"now": None},
     "find_ended_workflows": {"limit": 100},
     "find_jobs_by_keys": {"queues": ["q1", "q2"], "keys": ["k", "l"]},
-    "find_late_edges": {"limit": 100},
+    "find_late_edges": {"limit": 100, "after": 0},
     "find_stuck": {"limit": 100},
     "finish_workflows": {"ids": [1, 2], "now": None},
     "hold_fence": {"id": 1, "version": 1, "owner": OWNER},

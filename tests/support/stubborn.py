@@ -25,6 +25,13 @@ def sleeps(folder: str, name: str) -> None:
 
 
 @task(timeout=1, max_attempts=1)
+async def sleeps_in_a_thread(folder: str, name: str) -> None:
+    """Hear of the interruption, as the thread does not."""
+    note(folder, "start", name)
+    await asyncio.to_thread(time.sleep, 3600)
+
+
+@task(timeout=1, max_attempts=1)
 def computes(folder: str, name: str) -> None:
     """Work in C for hours, without the GIL."""
     note(folder, "start", name)

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from conveyor_django import ConveyorTask, Exponential, Fixed, task
 from conveyor_django.compat import InvalidTask, Task
-from conveyor_django.errors import UnknownTask, describe
+from conveyor_django.errors import InvalidArguments, UnknownTask, describe
 from conveyor_django.options import concurrency_key_of
 from conveyor_django.tasks import TaskOptions, options_of
 
@@ -137,6 +137,8 @@ def test_an_unknown_option_is_refused_for_every_backend(settings: Settings, back
         ("timeout", float("nan"), "not nan"),
         ("timeout", dt.timedelta(1), "not datetime.timedelta"),
         ("timeout", True, "not True"),
+        ("timeout", 10**400, "above 0 and at most 3153600000, not 1000"),
+        ("timeout", 3153600001, "not 3153600001; leave it out for no limit"),
         ("backoff", -1, "from 0 to 3153600000 seconds, not -1"),
         ("backoff", float("nan"), "not nan"),
         ("backoff", dt.timedelta(days=40_000), "from 0 to 3153600000 seconds"),
@@ -217,6 +219,14 @@ def test_an_impossible_concurrency_key_is_refused(value: Any, says: str) -> None
         with pytest.raises(InvalidTask) as caught:
             make()
         assert says in str(caught.value)
+
+
+def test_a_callable_for_the_concurrency_key_that_raises_names_its_task() -> None:
+    keyed = task(concurrency_key=lambda order: {}[order])(produce.with_options.func)
+    says = r"with_options: its concurrency_key callable raised KeyError\(7\) for these arguments"
+    with pytest.raises(InvalidArguments, match=says) as caught:
+        concurrency_key_of(keyed, (7,), {})
+    assert isinstance(caught.value.__cause__, KeyError)
 
 
 def test_a_concurrency_key_of_a_task_of_a_call_and_of_one_enqueue() -> None:

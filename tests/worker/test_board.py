@@ -75,6 +75,13 @@ def test_a_run_is_overdue_from_its_time_on_until_it_is_excused_or_cleared():
         assert board.overdue(1e9) == {}
 
 
+def test_a_timeout_shorter_than_its_unit_is_one_all_the_same():
+    board, file = Board.create(1)
+    with file:
+        board.limit(board.mark_started((1, 10)), Limit(due_at=1.0, verb=Verb.FAIL, timeout=0.0001))
+        assert board.overdue(2.0)[(1, 10)].timeout == 0.001
+
+
 def test_the_longest_times_fit():
     board, file = Board.create(1)
     with file:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from conveyor_django.models import Attempt, Job, Ledger
+from conveyor_django.worker.board import board_places
+from conveyor_django.worker.outbox import Outbox
 from conveyor_django.worker.pump import FailoverDetected
+from conveyor_django.worker.runs import Finished
 from tests.support.factories import ready_jobs
 from tests.support.pumps import SLOTS, Bench
 from tests.support.waits import wait_until
@@ -78,6 +82,33 @@ def test_an_outcome_that_is_busy_is_written_once_the_lock_is_gone(bench, connect
         assert len(bench.inflight) == 1
     wait_until(lambda: Ledger.objects.count() == 2, "the locked one's outcome is written")
     wait_until(lambda: len(bench.inflight) == 0, "nothing is held")
+
+
+class Stalled(Outbox):
+    """As after a stall: the wait of every busy outcome is over in every turn."""
+
+    def due(self, now: float) -> list[Finished]:
+        return super().due(math.inf)
+
+
+def test_however_many_outcomes_are_busy_the_board_has_places_for_all_that_is_held(bench, connect):
+    bench.pump._outbox = Stalled()
+    places = board_places(SLOTS)
+    ready_jobs(2 * places)
+    bench.pump.start()
+    other = connect()
+    with other.transaction():
+        for i in range(places):
+            held = bench.wait_held(i + 1)[i]
+            other.execute("SELECT 1 FROM conveyor_job WHERE id = %s FOR UPDATE", (held.claimed.id,))
+            bench.succeed(held)
+            bench.pump.ring("default")
+        turns = bench.board.counters()["pulse"]
+        wait_until(lambda: bench.board.counters()["pulse"] > turns + 4, "all are found busy, more than once")
+        assert len(bench.inflight) == len(bench.hands.held) == places
+        assert Job.objects.filter(state="ready").count() == places
+        bench.pump.quit_claiming()
+    wait_until(lambda: Ledger.objects.count() == places, "all outcomes are written")
 
 
 def test_a_stale_outcome_is_refused_and_counted(bench, connect):

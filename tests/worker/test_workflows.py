@@ -12,7 +12,7 @@ from conveyor_django.models import Job, Ledger, Workflow
 from conveyor_django.testing import drain
 
 from ..support import flows
-from ..support.workflows import assert_nothing_stuck
+from ..support.workflows import assert_nothing_stuck, callback, end
 
 pytestmark = pytest.mark.django_db
 
@@ -35,6 +35,7 @@ def roles() -> dict[str, str]:
     return dict(Job.objects.exclude(workflow_role=None).values_list("workflow_role", "state"))
 
 
+OWNER = "00000000-0000-0000-0000-000000000001"
 CALLBACKS = {"on_success": flows.value, "on_failure": flows.value, "on_completion": flows.value}
 
 
@@ -208,6 +209,42 @@ def test_a_workflow_runs_again(settings: Any) -> None:
     assert retry_workflow(wf.id) == []
 
 
+@pytest.mark.parametrize("state", ["ready", "scheduled", "running"])
+def test_not_while_a_callback_of_its_end_goes_on(state: str) -> None:
+    """It would run in the midst of the new try, and not after it."""
+    with workflow("w", on_success=flows.value, on_failure=flows.value) as wf:
+        first = wf.add(flows.value)
+    cancel_workflow(wf.id)
+    assert_nothing_stuck()
+    told = Job.objects.get(workflow_role="on_failure")
+    assert told.state == "ready"
+    if state != "ready":
+        leased = {"lease_owner": OWNER, "lease_expires_at": told.run_at, "claimed_at": told.run_at, "lease_version": 1}
+        # Two steps, as the table of transitions has them.
+        Job.objects.filter(pk=told.pk).update(state="running", started_at=told.run_at, **leased)
+        if state == "scheduled":
+            end(told, "scheduled", finished_at=None)
+    with pytest.raises(InvalidWorkflow, match=rf"its on_failure callback, job {told.pk} \({state}\), has not ended"):
+        retry_workflow(wf.id)
+    assert Job.objects.get(pk=first.id).state == "cancelled"
+    end(told, "cancelled")
+    assert retry_workflow(wf.id) == [first.id]
+    drain()
+    assert roles() == {"on_success": "succeeded", "on_failure": "cancelled"}
+
+
+def test_a_callback_that_failed_waits_for_no_other() -> None:
+    """No job runs again: the end that the others belong to stands."""
+    with workflow("w", on_success=flows.fails) as wf:
+        wf.add(flows.value)
+    drain()
+    assert roles() == {"on_success": "failed"}
+    callback(Workflow.objects.get(), "on_completion", "ready")
+    assert retry_workflow(wf.id) == []
+    assert_nothing_stuck()
+    assert roles() == {"on_success": "ready", "on_completion": "ready"}
+
+
 def test_a_single_job_of_it_runs_again_alone() -> None:
     """Whatever it needs; its dependants stay as they are, and so does the workflow."""
     with workflow("w", **CALLBACKS) as wf:
@@ -230,10 +267,9 @@ def test_the_queues_to_wake_after_an_end() -> None:
     assert follow_up(alias="default", ended=[first.id], workflows=[wf.id]) == set()
     Job.objects.cancel_job(first.id)
     retry_workflow(wf.id)
-    owner = "00000000-0000-0000-0000-000000000001"
-    [run] = Job.objects.claim_jobs(owner=owner, queues={"default": 30.0}, limit=1)
+    [run] = Job.objects.claim_jobs(owner=OWNER, queues={"default": 30.0}, limit=1)
     from conveyor_django.outcomes import Succeed
 
-    Job.objects.succeed_jobs([Succeed(id=run.id, version=run.version)], owner=owner)
+    Job.objects.succeed_jobs([Succeed(id=run.id, version=run.version)], owner=OWNER)
     assert follow_up(alias="default", ended=[first.id], workflows=[wf.id]) == {"orders"}
     assert follow_up(alias="default", ended=[first.id], workflows=[wf.id]) == set()

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 from django.utils.module_loading import autodiscover_modules
 
-from ...conf import conveyor_settings
+from ...conf import ConveyorSettings, conveyor_settings
 from ...cronspec import CronSpec
 from ...crontab import declared_entries
 from ...errors import InvalidCron
@@ -32,14 +32,20 @@ class Command(BaseCommand):
         parser.add_argument(
             "--preview", type=_count, default=1, metavar="N", help="How many of the next ticks of each (default 1)."
         )
-        parser.add_argument("--database", metavar="ALIAS", help="Whose entries (default: CONVEYOR['DATABASE']).")
+        parser.add_argument("--database", metavar="ALIAS", help="Whose entries (default: every one with jobs).")
 
     def handle(self, *, preview: int, database: str | None, **_options: Any) -> None:
-        """Print each entry of the database, and those of the code that no scheduler has written there yet."""
+        """List the entries of each database."""
         settings = conveyor_settings()
-        alias = database or settings.database
-        require_migrations(alias, settings)
+        aliases = [database] if database else settings.databases
+        for alias in aliases:
+            require_migrations(alias, settings)
         autodiscover_modules("tasks")
+        for alias in aliases:
+            self._list(alias, settings, preview, place=f"{alias}: " if len(aliases) > 1 else "")
+
+    def _list(self, alias: str, settings: ConveyorSettings, preview: int, *, place: str) -> None:
+        """Print each entry of the database, and those of the code that no scheduler has written there yet."""
         try:
             entries = list(Cron.objects.using(alias).order_by("name"))
         except DatabaseError as error:
@@ -51,10 +57,10 @@ class Command(BaseCommand):
             if name not in written and settings.database_of(entry.queue) == alias
         ]
         for entry in entries:
-            self._print(entry.name, (entry.expression, entry.zone), f"{entry.task}; {_state(entry)}", preview)
+            self._print(place + entry.name, (entry.expression, entry.zone), f"{entry.task}; {_state(entry)}", preview)
         for declared in new:
             state = f"{declared.task.module_path}; in the code; no scheduler has seen it yet"
-            self._print(declared.name, (declared.spec.expression, declared.spec.zone), state, preview)
+            self._print(place + declared.name, (declared.spec.expression, declared.spec.zone), state, preview)
         if not entries and not new:
             self.stdout.write(f"Database {alias!r} has no cron entries.")
 

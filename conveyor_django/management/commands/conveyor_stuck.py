@@ -8,9 +8,10 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError
 
 from ...conf import conveyor_settings
-from ...managers.release import sweep_until_clean
+from ...managers.release import sweep_once
 from ...models import Workflow
 from ...notify import notify_now
+from ...transactions import joined
 from ..startup import require_migrations
 
 # Lines that are printed at most, for each database.
@@ -43,16 +44,23 @@ class Command(BaseCommand):
         if found:
             raise CommandError(
                 f"{found} blocked jobs wait for nothing that will come. A scheduler's sweep releases what is only late "
-                f"within a second or two: look again, with --sweep if no scheduler runs. What is still listed then has "
-                f"to be cancelled or requeued by hand."
+                f"within a second or two: look again, with --sweep if no scheduler runs. What is still listed then: "
+                f"cancel it, and requeue it if it is to run (conveyor_django.cancel and requeue, or the admin)."
             )
         self.stdout.write("No job is stuck: each blocked one waits for a job that has not ended.")
 
     def _sweep(self, alias: str) -> None:
-        swept = sweep_until_clean(alias=alias)
+        changed = 0
+        while swept := self._sweep_once(alias):
+            changed += swept
+        self.stdout.write(f"{alias}: the sweep changed {changed} jobs and workflows.")
+
+    def _sweep_once(self, alias: str) -> int:
+        with joined(alias):
+            swept = sweep_once(alias=alias)
         if swept.queues:
             notify_now(sorted(swept.queues), alias=alias)
-        self.stdout.write(f"{alias}: the sweep changed {swept.changed} jobs and workflows.")
+        return swept.changed
 
     def _look(self, alias: str) -> int:
         """Print the stuck jobs of a database; return how many there are."""
