@@ -11,7 +11,9 @@ from functools import partial
 from asgiref.sync import sync_to_async
 
 from ..log import event, get_logger
+from ..outcomes import Committed
 from . import decide
+from .eventloop import EventLoop, Offloaded
 from .handler import Handlers
 from .interrupt import Interrupted
 from .runs import Done, Finished, Run
@@ -30,7 +32,7 @@ class Coroutines:
         self._handlers = handlers
         self._begin = begin
         self._done = done
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: EventLoop | None = None
         self._lock = threading.Lock()
         self._stopping = False
         # The loop holds its tasks weakly.
@@ -46,30 +48,57 @@ class Coroutines:
         """Let the loop's thread end; returns at once."""
         self._stopping = True
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop.call_soon_threadsafe(self._loop.end)
 
     def _start(self, run: Run) -> None:
         loop = asyncio.get_running_loop()
         self._in_the_orm_thread(self._upkeep.before)
-        task = loop.create_task(self._handlers.acall(run))
+        offloaded = Offloaded()
+        task = loop.create_task(self._handlers.acall(run), context=offloaded.context())
         self._keep(task)
-        task.add_done_callback(partial(self._ended, run))
-        run.held.interrupt = lambda: loop.call_soon_threadsafe(task.cancel)
+        task.add_done_callback(partial(self._ended, run, offloaded))
+
+        def interrupt() -> None:
+            # Both, and first so that the handler does not take the database's error for one to deal with.
+            loop.call_soon_threadsafe(task.cancel)
+            offloaded.stop()
+
+        run.held.interrupt = interrupt
         try:
             self._begin(run)
         except Interrupted:
             task.cancel()
 
-    def _ended(self, run: Run, task: asyncio.Task[Finished]) -> None:
-        """Report the end, also of a run that was cancelled before its handler had begun."""
-        run.held.interrupt = None
-        self._in_the_orm_thread(self._upkeep.after)
+    def _ended(self, run: Run, offloaded: Offloaded, task: asyncio.Task[Finished]) -> None:
+        """Report the end, or wait with it: a cancellation ends the coroutine, not what it has running in threads.
+
+        What a handler that ended by itself has left in threads is not waited for: it has to await what it starts.
+        """
+        held, finished = run.held, self._finished(run, task)
+        if not held.is_told:
+            self._report(run, finished)
+            return
+        # What has come to wait since it was interrupted.
+        held.interrupt = offloaded.stop
+        held.stop()
+        offloaded.when_over(partial(task.get_loop().call_soon_threadsafe, self._report, run, finished))
+
+    def _finished(self, run: Run, task: asyncio.Task[Finished]) -> Finished:
+        """Return how the task ended, also one that was cancelled before the handler had begun."""
         if task.cancelled():
-            self._done(self._handlers.ends.stopped(run.held, run, asyncio.CancelledError()))
-        elif (error := task.exception()) is not None:
-            self._done(Finished(run.held, decide.failed_run(run.held.claimed, error, delay=1.0), run))
-        else:
-            self._done(task.result())
+            return self._handlers.ends.stopped(run.held, run, asyncio.CancelledError())
+        if (error := task.exception()) is not None:
+            return Finished(run.held, decide.failed_run(run.held.claimed, error, delay=1.0), run)
+        return task.result()
+
+    def _report(self, run: Run, finished: Finished) -> None:
+        run.held.interrupt = None
+        if run.fence.committed is not None and not isinstance(finished.outcome, Committed):
+            # A thread came to commit the job's success after its handler was interrupted.
+            error, run.error = run.error or asyncio.CancelledError(), None
+            finished = self._handlers.ends.failed(run, error)
+        self._in_the_orm_thread(self._upkeep.after)
+        self._done(finished)
 
     def _in_the_orm_thread(self, look: Callable[[], object]) -> None:
         """Have the ORM's thread look after its connections; it works in order, so before whatever comes next."""
@@ -79,10 +108,10 @@ class Coroutines:
         self._tasks.add(task)  # type: ignore[arg-type]
         task.add_done_callback(self._tasks.discard)
 
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
+    def _running_loop(self) -> EventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                self._loop = EventLoop()
                 threading.Thread(target=self._forever, args=(self._loop,), name="conveyor-asyncio", daemon=True).start()
             return self._loop
 

@@ -55,9 +55,14 @@ class Held:
         return self.lapsed_at is not None
 
     @property
+    def is_told(self) -> bool:
+        """Whether the run was told to stop, or will be where it has not begun."""
+        return self.lapsed or self.stopping_since is not None
+
+    @property
     def must_end(self) -> bool:
         """Whether nothing of the run but a commit that came first counts any more."""
-        return not self.over and (self.lapsed or self.stopping_since is not None)
+        return not self.over and self.is_told
 
     def take(self) -> bool:
         """Begin with it; False if it was cancelled while it waited, and must not be run."""
