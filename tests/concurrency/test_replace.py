@@ -96,7 +96,7 @@ replacing = anything.using(idempotency_key="k", on_conflict="replace")
 
 def alive() -> list[Any]:
     """Return the arguments of the jobs that wait or run."""
-    jobs = Job.objects.select_related("payload").filter(state__in=["ready", "running"])
+    jobs = Job.objects.select_related("payload").filter(state__in=["ready", "running"]).order_by("pk")
     return [job.payload.args for job in jobs]
 
 
