@@ -9,6 +9,7 @@ import pytest
 from django.db import connections
 
 from .support.connections import Connect, opened_connections, plain_connection
+from .support.flush import flush_by_delete
 from .support.leaks import assert_no_session_left, assert_no_thread_left, sessions_now, threads_now
 from .support.transitions import install_transition_guard
 
@@ -35,6 +36,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """Hold every statement of the suite against the one table of legal transitions."""
     with django_db_blocker.unblock():
         install_transition_guard(connections["default"])
+        flush_by_delete(connections["default"])
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,8 @@ COUNTERS: Final = (
 )  # fmt: skip
 # Those that say how the process is; nobody adds them up.
 SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye"})
+# Runs that came to an end of their own.
+ENDS: Final = ("succeeded", "retried", "snoozed", "failed", "cancelled")
 _WORD: Final = 8
 _HEADER: Final = len(COUNTERS)
 # The words of a run's place.

@@ -17,7 +17,7 @@ from django.db import connections
 from ..conf import ConveyorSettings
 from ..log import event, get_logger
 from ..loops import Loop
-from .board import SIGNS, Board, board_places
+from .board import ENDS, SIGNS, Board, board_places
 from .config import FLUSH_SECONDS, ChildConfig, Exit, stuck_after
 from .processes import ChildProcess, spawn
 from .reload import FileWatch
@@ -205,7 +205,10 @@ class Supervisor:
 
     def _plan_respawn(self, child: ChildProcess, *, clean: bool) -> None:
         # One that ran nothing before it was recycled would be recycled again: --max-rss is below its bare size.
-        fruitless = not clean or (not child.expected and not child.board.counters()["claimed"])
+        # One that was killed after it had ended a run is no sign that the next will do no better.
+        counters = child.board.counters()
+        idle = not any(counters[end] for end in ENDS)
+        fruitless = idle and (not clean or (not child.expected and not counters["claimed"]))
         young = fruitless and time.monotonic() - child.started_at < YOUNG_SECONDS
         self._young_deaths = self._young_deaths + 1 if young else 0
         # One early death may be chance; from the second on, a growing delay.
