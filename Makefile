@@ -41,7 +41,7 @@ demo: $(READY) ## 500 orders through killed and frozen workers, on an embedded P
 	@$(MANAGE) demo $(ARGS)
 
 test: $(READY) ## Run the test suite, but for the long tests (ARGS='-k name' for a part)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m 'not long' $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m 'not long' $(ARGS)
 
 # One after the other: each is a load of its own.
 test-long: $(READY) ## Run the long tests: many jobs, many seconds, many kills

@@ -16,6 +16,7 @@ from .notify import notify_cancel_on_commit, notify_on_commit
 from .results import place_of, result_id
 from .retry import growing_pauses
 from .states import JobState
+from .transactions import joined
 
 if TYPE_CHECKING:
     from .managers.jobs import JobManager
@@ -71,8 +72,9 @@ def requeue(*jobs: J) -> list[J]:
     places = [_place_of(job) for job in jobs]
     taken: set[tuple[int, str]] = set()
     for alias in dict.fromkeys(alias for _, alias in places):
-        queues = _jobs(alias).requeue_jobs([job_id for job_id, its in places if its == alias])
-        notify_on_commit(sorted(set(queues.values())), alias=alias)
+        with joined(alias):
+            queues = _jobs(alias).requeue_jobs([job_id for job_id, its in places if its == alias])
+            notify_on_commit(sorted(set(queues.values())), alias=alias)
         taken |= {(job_id, alias) for job_id in queues}
     return [job for job, place in zip(jobs, places, strict=True) if place in taken]
 
@@ -80,11 +82,12 @@ def requeue(*jobs: J) -> list[J]:
 def _cancel(job_id: int, alias: str) -> JobState | None:
     """Cancel the job or note the request; return its state then, None where there is no such job."""
     while True:
-        state = _jobs(alias).cancel_job(job_id)
-        if state is JobState.RUNNING:
-            notify_cancel_on_commit(job_id, alias=alias)
+        with joined(alias):
+            state = _jobs(alias).cancel_job(job_id)
+            if state is JobState.RUNNING:
+                notify_cancel_on_commit(job_id, alias=alias)
         # It had ended; unless somebody requeues it right now, this is how.
-        elif state is None and (state := _state(job_id, alias)) is not None and not state.is_terminal:
+        if state is None and (state := _state(job_id, alias)) is not None and not state.is_terminal:
             continue
         return state
 

@@ -45,8 +45,9 @@ def resume_queue(queue: str) -> None:
     from .models import Queue
 
     alias = _alias(queue)
-    if Queue.objects.using(alias).filter(name=queue, paused=True).update(paused=False):
-        notify_on_commit([queue], alias=alias)
+    with joined(alias):
+        if Queue.objects.using(alias).filter(name=queue, paused=True).update(paused=False):
+            notify_on_commit([queue], alias=alias)
 
 
 def pause_task(task: Task[..., Any] | str) -> None:
@@ -72,9 +73,10 @@ def resume_task(task: Task[..., Any] | str) -> None:
     path = _path(task)
     _check_task(path, task)
     for alias in conveyor_settings().databases:
-        PausedTask.objects.using(alias).filter(task=path).delete()
-        unparked = _jobs(alias).unpark_tasks(limit=UNPARK_AT_ONCE)
-        notify_on_commit(sorted(set(unparked.values())), alias=alias)
+        with joined(alias):
+            PausedTask.objects.using(alias).filter(task=path).delete()
+            unparked = _jobs(alias).unpark_tasks(limit=UNPARK_AT_ONCE)
+            notify_on_commit(sorted(set(unparked.values())), alias=alias)
 
 
 def set_caps(queue: str, *, soft: Cap = KEPT, exact: Cap = KEPT, per_key: Cap = KEPT) -> None:

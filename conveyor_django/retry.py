@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -16,15 +17,15 @@ MAX_DELAY: Final = 100 * 365 * 86400.0
 _jitter = random.Random()  # noqa: S311 - jitter, not a secret
 
 
-class Policy:
+class Policy(ABC):
     """A backoff that needs to know nothing but the number of the attempt. Subclasses define `full`."""
 
     # The share of the delay, from 0 to 1, of which a random part is taken away.
     jitter: float
 
+    @abstractmethod
     def full(self, attempt: int) -> float:
         """Return the longest delay after failed attempt number `attempt` (from 1), in seconds."""
-        raise NotImplementedError
 
     def delay(self, attempt: int, uniform: Callable[[float, float], float] = _jitter.uniform) -> float:
         """Return the seconds to wait after failed attempt number `attempt`, at most MAX_DELAY."""

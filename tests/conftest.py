@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     from conveyor_django.db import Connection
 
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "connect"}
+# Files of few tests that each wait for real processes: last, they would leave the other test processes without work.
+FIRST = {"process", "shop", "sharding", "zombies", "migrations"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that reach the database by connections of their own.
+    """Mark the tests that reach the database by connections of their own, and begin with the slow files.
 
     pytest-django makes a test database only for marked tests: alone, the others would run on the project's own.
     """
+    items.sort(key=lambda item: item.path.parent.name not in FIRST)
     for item in items:
         if "django_db_setup" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("django_db"):
             item.add_marker(pytest.mark.django_db)

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronRow:
-    """What an entry's row says, as it is: nothing of it need be right. `args` and `kwargs` are JSON text.
-
-    `unreadable_tick` is the text of a last tick that Python cannot hold, such as infinity.
-    """
+    """What an entry's row says, as it is: nothing of it need be right. `args` and `kwargs` are JSON text."""
 
     name: str
     expression: str
@@ -33,7 +30,6 @@ class CronRow:
     max_missed: int = 100
     overlap: str = "allow"
     jitter_seconds: float = 0.0
-    unreadable_tick: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

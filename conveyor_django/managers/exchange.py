@@ -100,3 +100,9 @@ def answers_from(rows: Iterable[Row]) -> dict[Token, Answer]:
 def ready_queues(rows: Iterable[Row]) -> set[str]:
     """Return the queues in which end_attempts' rows made a job ready."""
     return {row[4] for row in rows if row[3] == JobState.READY}
+
+
+def token_params(tokens: Iterable[Token]) -> dict[str, list[int]]:
+    """Return the parameters that name runs by their tokens."""
+    listed = list(tokens)
+    return {"ids": [token[0] for token in listed], "versions": [token[1] for token in listed]}

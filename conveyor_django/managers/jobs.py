@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
 from ..states import JobState, WorkflowRole
 from .base import Connection
+from .duties import DutyStatements
 from .exchange import (
     Claim,
     answers_from,
@@ -19,18 +20,10 @@ from .exchange import (
     end_params,
     ready_queues,
     succeed_params,
+    token_params,
 )
 from .fenced import FencedStatements
 from .limits import LimitStatements
-
-# First key of the two-key advisory locks ("CONV"); the second says which duty a scheduler's look is for.
-LOCK_CLASS: Final = 0x434F4E56
-PROMOTE_LOCK, RESCUE_LOCK, PRUNE_LOCK = 1, 2, 3
-
-LEASE_LOST_PATH: Final = "conveyor_django.errors.LeaseLost"
-# Why a dead worker's jobs are given back free: by default, and where a run that would not end was to blame.
-NOT_STARTED: Final = "claimed, but not started when its worker died"
-NEIGHBOUR: Final = "its worker was ended for a neighbour's run that would not end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,19 +75,7 @@ class Holder(NamedTuple):
     workflow_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Rescued:
-    """A job taken back from a worker; `lost` says whether the run counts as lost."""
-
-    id: int
-    queue: str
-    state: JobState
-    version: int
-    lost: bool
-    owner: uuid.UUID | None
-
-
-class JobManager(FencedStatements, LimitStatements):
+class JobManager(DutyStatements, FencedStatements, LimitStatements):
     """The statements on jobs. Instants are the database's unless `now` is given; times are in seconds."""
 
     # -- enqueue ------------------------------------------------------------------------------------------
@@ -265,82 +246,8 @@ class JobManager(FencedStatements, LimitStatements):
         on: Connection | None = None,
     ) -> list[tuple[int, str, str]]:
         """Give back what the owner holds but does not know; returns (id, queue, state) of each."""
-        params = {"owner": owner, "max_releases": max_releases, "now": now} | _tokens(known)
+        params = {"owner": owner, "max_releases": max_releases, "now": now} | token_params(known)
         return self.rows("release_unknown", params, on)
-
-    # -- the scheduler's look ------------------------------------------------------------------------------
-
-    def promote_jobs(
-        self, *, limit: int, now: dt.datetime | None = None, on: Connection | None = None
-    ) -> dict[str, int]:
-        """Make due jobs ready; returns how many per queue."""
-        params = {"limit": limit, "now": now, "lock_class": LOCK_CLASS, "lock_id": PROMOTE_LOCK}
-        return dict(self.rows("promote_jobs", params, on))
-
-    def next_due(self, *, now: dt.datetime | None = None, on: Connection | None = None) -> float | None:
-        """Return the seconds until the next scheduled job is due, or None if there is none."""
-        rows = self.rows("next_due", {"now": now}, on)
-        return rows[0][0] if rows else None
-
-    def rescue_jobs(
-        self, *, limit: int, max_lost: int, now: dt.datetime | None = None, on: Connection | None = None
-    ) -> list[Rescued]:
-        """Take back jobs whose lease has lapsed."""
-        params = {
-            "limit": limit, "max_lost": max_lost, "now": now, "error_class": LEASE_LOST_PATH,
-            "lock_class": LOCK_CLASS, "lock_id": RESCUE_LOCK,
-        }  # fmt: skip
-        return [
-            Rescued(job_id, queue, JobState(state), version, True, owner)
-            for job_id, queue, state, version, owner in self.rows("rescue_jobs", params, on)
-        ]
-
-    def rescue_owner(
-        self,
-        *,
-        owner: uuid.UUID,
-        max_lost: int,
-        max_releases: int,
-        reason: str,
-        free_reason: str = NOT_STARTED,
-        started: Iterable[Token] | None = None,
-        now: dt.datetime | None = None,
-        on: Connection | None = None,
-    ) -> list[Rescued]:
-        """Take back all that a dead owner holds.
-
-        `started` names the runs that are known to have started; the rest is then given back free. None means
-        that nobody knows: every run counts as lost. `reason` is kept on the lost attempts, `free_reason` on the others.
-        """
-        params = {
-            "owner": owner, "max_lost": max_lost, "max_releases": max_releases, "reason": reason,
-            "free_reason": free_reason, "knows_started": started is not None, "error_class": LEASE_LOST_PATH,
-            "now": now,
-        } | _tokens(started or ())  # fmt: skip
-        return [
-            Rescued(job_id, queue, JobState(state), version, lost, owner)
-            for job_id, queue, state, version, lost in self.rows("rescue_owner", params, on)
-        ]
-
-    def count_held(self, *, owner: uuid.UUID, on: Connection | None = None) -> int:
-        """Return how many jobs the owner holds."""
-        return int(self.rows("count_held", {"owner": owner}, on)[0][0])
-
-    def prune_jobs(
-        self,
-        *,
-        limit: int,
-        retention: float | None,
-        failed_retention: float | None,
-        now: dt.datetime | None = None,
-        on: Connection | None = None,
-    ) -> int:
-        """Delete up to `limit` ended jobs past their retention; None keeps them. Returns how many went."""
-        params = {
-            "limit": limit, "retention": retention, "failed_retention": failed_retention, "now": now,
-            "lock_class": LOCK_CLASS, "lock_id": PRUNE_LOCK,
-        }  # fmt: skip
-        return len(self.rows("prune_jobs", params, on))
 
     # -- by hand -------------------------------------------------------------------------------------------
 
@@ -370,8 +277,3 @@ class JobManager(FencedStatements, LimitStatements):
     def notify_cancel(self, job_id: int, *, channel: str, on: Connection | None = None) -> None:
         """Tell the listeners of `channel` that a running job was cancelled; outside of a transaction only."""
         self.rows("notify_cancel", {"channel": channel, "id": job_id}, on)
-
-
-def _tokens(tokens: Iterable[Token]) -> dict[str, list[int]]:
-    listed = list(tokens)
-    return {"ids": [token[0] for token in listed], "versions": [token[1] for token in listed]}

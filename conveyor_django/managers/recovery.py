@@ -16,14 +16,15 @@ import psycopg
 from ..log import event, get_logger
 from ..outcomes import Answer
 from ..states import JobState
-from .jobs import NEIGHBOUR, NOT_STARTED, JobManager
+from .duties import NEIGHBOUR, NOT_STARTED
+from .jobs import JobManager
 from .workers import WorkerManager
 
 if TYPE_CHECKING:
     from ..conf import ConveyorSettings
     from ..outcomes import Ended, Token
     from .base import Connection
-    from .jobs import Rescued
+    from .duties import Rescued
 
 logger = get_logger("recovery")
 

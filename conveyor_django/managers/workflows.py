@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..states import JobState, OnFailure
 from .base import Connection, StatementManager
-from .jobs import LOCK_CLASS, PRUNE_LOCK
+from .duties import LOCK_CLASS, PRUNE_LOCK
 
 
 class Edge(NamedTuple):

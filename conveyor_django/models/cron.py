@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, ClassVar, Final, Self
 
@@ -15,6 +16,9 @@ from ..errors import InvalidCron, describe
 from ..managers.cron import CronManager
 from ..states import Missed, Overlap
 
+# Any time zone's instants of these years can be read by Python, whose years are 1 to 9999.
+FIRST_TICK: Final = dt.datetime(2, 1, 1, tzinfo=dt.UTC)
+LAST_TICK: Final = dt.datetime(9998, 12, 31, tzinfo=dt.UTC)
 # What schedulers write, and nobody else: a form that was open meanwhile must not write it back.
 _SCHEDULERS: Final = {"last_tick", "last_job_id"}
 # What says whether, and when, an entry ticks.
@@ -61,6 +65,11 @@ class Cron(models.Model):
                 & Q(overlap__in=[policy.value for policy in Overlap])
                 & Q(max_missed__gte=1, jitter_seconds__gte=0),
                 name="conveyor_cron_policies",
+            ),
+            # PostgreSQL's instants reach further than Python's: one row that cannot be read would stop all entries.
+            models.CheckConstraint(
+                condition=Q(last_tick__isnull=True) | Q(last_tick__range=(FIRST_TICK, LAST_TICK)),
+                name="conveyor_cron_last_tick",
             ),
         ]
 

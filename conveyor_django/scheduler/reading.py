@@ -55,12 +55,6 @@ class Reading:
 
     def _read(self, alias: str, settings: ConveyorSettings) -> None:
         row = self.row
-        if row.unreadable_tick is not None:
-            raise InvalidCron(
-                "last_tick",
-                f"last_tick is {row.unreadable_tick}, which lies outside of the years 2 to 9998. Set it to NULL, and "
-                f"the entry begins anew.",
-            )
         self.spec = CronSpec(row.expression, row.zone)
         self.policy = policy_from(
             missed=row.missed, max_missed=row.max_missed, overlap=row.overlap, jitter=row.jitter_seconds

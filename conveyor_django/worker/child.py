@@ -28,7 +28,8 @@ from .handler import Handlers
 from .heartbeat import Heartbeat
 from .inflight import Held, InFlight
 from .plan import QueuePlan
-from .pump import FailoverDetected, Pump
+from .pump import Pump
+from .reconnect import FailoverDetected
 from .runs import Finished
 from .sessions import prepare_sessions
 from .wakeup import Wakeup

@@ -46,6 +46,10 @@ class Turn:
     # When the claim was sent (monotonic): leases are counted from here.
     sent_at: float = 0.0
 
+    def has_ended(self, token: Token) -> bool:
+        """Say whether this run is over by the database's answer, whoever has ended it."""
+        return self.answers.get(token, Answer.BUSY) is not Answer.BUSY
+
 
 class Finisher:
     """Writes batches of outcomes, fenced, for one owner; a bad one never blocks the rest (rule 3)."""

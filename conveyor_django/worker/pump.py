@@ -13,9 +13,8 @@ from typing import Any, Final
 from ..conf import ConveyorSettings
 from ..db import Connection, DatabaseLoop
 from ..log import event, get_logger
-from ..models import Job, Worker
 from ..notify import notify_now
-from ..outcomes import Answer
+from ..outcomes import Answer, Claimed
 from . import decide
 from .appetite import Appetite
 from .board import Board, board_places
@@ -27,6 +26,7 @@ from .limits import Limits
 from .outbox import Outbox
 from .plan import QueuePlan
 from .quarantine import Quarantine
+from .reconnect import Timeline, give_back_unknown
 from .report import report
 from .runs import Finished
 
@@ -36,10 +36,6 @@ logger = get_logger("worker.pump")
 GATHER_SECONDS: Final = 0.001
 # No queue has this name.
 ANY_QUEUE: Final = ""
-
-
-class FailoverDetected(Exception):
-    """The database's timeline changed: commits may be lost, and with them what this incarnation believes."""
 
 
 class Pump(DatabaseLoop):
@@ -84,7 +80,7 @@ class Pump(DatabaseLoop):
         self._found_nothing = False
         self._claiming = threading.Event()
         self._claiming.set()
-        self._timeline: str | None = None
+        self._timeline = Timeline(alias=self._alias)
         self.executor: Executor
 
     # -- from other threads ---------------------------------------------------------------------------------
@@ -119,18 +115,11 @@ class Pump(DatabaseLoop):
 
     def connected(self, connection: Connection) -> None:
         """Find out whether the history is still the same, and give back claims whose reply was lost."""
-        self._check_timeline(connection)
-        jobs = Job.objects.db_manager(self._alias)
-        for job_id, queue_name, state in jobs.release_unknown(
-            owner=self._owner,
-            known=self._inflight.tokens(),
-            max_releases=self._settings.max_releases,
+        self._timeline.check(connection)
+        give_back_unknown(
+            owner=self._owner, inflight=self._inflight, board=self._board, settings=self._settings, alias=self._alias,
             on=connection,
-        ):
-            event(logger, logging.WARNING, "job.released", job=job_id, queue=queue_name, state=state,
-                  reason="the reply to the claim was lost")  # fmt: skip
-            self._board.count("released")
-            notify_now([queue_name], alias=self._alias, on=connection)
+        )  # fmt: skip
         self._plan.discover(connection)
 
     def finished(self) -> bool:
@@ -173,8 +162,7 @@ class Pump(DatabaseLoop):
         for finished in batch:
             self._settle(finished, turn.answers.get(finished.outcome.token, Answer.BUSY))
         self._take(turn, limit)
-        self._attend_to_limits(batch, turn, connection)
-        self._release_dependants(batch, turn, connection)
+        self._go_on_from(turn, [f.held.claimed for f in batch if turn.has_ended(f.outcome.token)], connection)
         if turn.ready:
             notify_now(turn.ready, alias=self._alias, on=connection)
         if limit and not turn.claim.jobs:
@@ -243,18 +231,12 @@ class Pump(DatabaseLoop):
         if answer is not Answer.LOST:
             self.executor.announce(finished)
 
-    def _attend_to_limits(self, batch: list[Finished], turn: Turn, connection: Connection) -> None:
-        """Give the places of caps to whose turn it is, and look for them."""
-        ended = [f.held.claimed for f in batch if turn.answers.get(f.outcome.token, Answer.BUSY) is not Answer.BUSY]
+    def _go_on_from(self, turn: Turn, ended: list[Claimed], connection: Connection) -> None:
+        """Give the places of caps to whose turn it is, see to what waited for these jobs, and look for both."""
         now = time.monotonic()
         if (seconds := self._limits.attend(turn, ended, connection, now)) is not None:
             self._appetite.again(now + seconds)
             self._found_nothing = False
-
-    def _release_dependants(self, batch: list[Finished], turn: Turn, connection: Connection) -> None:
-        """See to what waited for the jobs that have ended, and look for it at once."""
-        lost = {Answer.LOST, Answer.BUSY}
-        ended = [f.held.claimed for f in batch if turn.answers.get(f.outcome.token, Answer.BUSY) not in lost]
         queues = release_dependants(ended, alias=self._alias, on=connection)
         turn.ready |= queues
         if [name for name in queues if self._plan.wants(name)]:
@@ -311,10 +293,3 @@ class Pump(DatabaseLoop):
         if self._left == 0 or (self._drain and self._found_nothing):
             self._claiming.clear()
             self._on_idle()
-
-    def _check_timeline(self, connection: Connection) -> None:
-        """Raise FailoverDetected if the server's history is another than at the first connection."""
-        timeline = Worker.objects.db_manager(self._alias).server_timeline(on=connection)
-        if self._timeline not in (None, timeline):
-            raise FailoverDetected(f"timeline {self._timeline} became {timeline}")
-        self._timeline = timeline

@@ -1,4 +1,4 @@
-"""Fixtures of the tests at Django's side: a second database, and ears for the wake-up."""
+"""Fixtures of the tests at Django's side: a second database, ears for the wake-up, quick logins to the admin."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from django.db import connections
+from pytest_django import Settings
 
 from conveyor_django import notify
 
 from ..support.connections import Connect
+from ..support.workflows import assert_nothing_stuck
 
 ELSEWHERE = "elsewhere"
 
@@ -59,3 +61,16 @@ def rung(connect: Connect, doorbell: notify.Doorbell) -> Rung:
         pytest.fail("the last notification never arrived")
 
     return heard
+
+
+@pytest.fixture
+def cheap_passwords(settings: Settings) -> None:
+    """Log in without half a second of hashing."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def nothing_stuck(db: None) -> Iterator[None]:
+    """Fail the test that leaves a job of a workflow waiting for ever."""
+    yield
+    assert_nothing_stuck()

@@ -15,7 +15,7 @@ from conveyor_django.models import Cron
 
 from ..support.factories import CronFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_passwords")]
 
 LIST = reverse("admin:conveyor_cron_changelist")
 ADD = reverse("admin:conveyor_cron_add")
@@ -25,12 +25,6 @@ GIVEN = {
     "args": "[1]", "kwargs": '{"a": 2}', "queue": "", "enabled": "on", "missed": "all", "max_missed": "7",
     "overlap": "skip", "jitter_seconds": "2.5",
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _cheap_passwords(settings):
-    """Log in without half a second of hashing."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(autouse=True)

@@ -9,16 +9,10 @@ from conveyor_django.models import Queue
 
 from ..support.factories import QueueFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_passwords")]
 
 LIST = reverse("admin:conveyor_queue_changelist")
 ADD = reverse("admin:conveyor_queue_add")
-
-
-@pytest.fixture(autouse=True)
-def _cheap_passwords(settings):
-    """Log in without half a second of hashing."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def page_of(queue) -> str:

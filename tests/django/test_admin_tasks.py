@@ -9,17 +9,11 @@ from conveyor_django.models import Job, PausedTask
 
 from ..support.factories import JobFactory, PausedTaskFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_passwords")]
 
 LIST = reverse("admin:conveyor_pausedtask_changelist")
 ADD = reverse("admin:conveyor_pausedtask_add")
 PATH = "tests.support.produce.anything"
-
-
-@pytest.fixture(autouse=True)
-def _cheap_passwords(settings):
-    """Log in without half a second of hashing."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 def errors(response) -> list[str]:

@@ -11,16 +11,20 @@ import pytest
 from django.db import connection, transaction
 
 from conveyor_django import (
+    cancel,
     cancel_workflow,
     enqueue_many,
     extend_workflow,
     pause_queue,
     pause_task,
+    requeue,
+    resume_queue,
+    resume_task,
     retry_workflow,
     set_caps,
     workflow,
 )
-from conveyor_django.models import Job
+from conveyor_django.models import Job, PausedTask, Queue
 from conveyor_django.transactions import joined
 from conveyor_django.workflows import control, store
 
@@ -141,6 +145,51 @@ def test_a_setting_that_another_sets(beside: Beside, act: Callable[[], None]) ->
         act()
         setting = beside(act)
     setting.result(PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("pause", "resume"),
+    [(lambda: pause_queue("orders"), lambda: resume_queue("orders")),
+     (lambda: pause_task(anything), lambda: resume_task(anything))],
+    ids=["resume_queue", "resume_task"],
+)  # fmt: skip
+def test_a_pause_that_another_undoes(beside: Beside, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+    pause()
+    with transaction.atomic():
+        resume()
+        resuming = beside(resume)
+    resuming.result(PATIENCE)
+    assert not Queue.objects.filter(paused=True).exists()
+    assert not PausedTask.objects.exists()
+
+
+def test_a_job_that_another_changes(beside: Beside) -> None:
+    result = anything.enqueue(1)
+    with transaction.atomic():
+        Job.objects.update(priority=1)
+        cancelling = beside(lambda: cancel(result))
+    assert cancelling.result(PATIENCE) == "cancelled"
+
+
+def test_a_requeue_is_done_at_read_committed(isolation: str) -> None:
+    result = anything.enqueue(1)
+    cancel(result)
+    with connection.execute_wrapper(statement_seen := Seen()):
+        assert requeue(result) == [result]
+    assert statement_seen.levels == ["read committed"]
+
+
+class Seen:
+    """Notes at which isolation jobs are requeued."""
+
+    def __init__(self) -> None:
+        self.levels: list[str] = []
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("-- Make failed and cancelled jobs ready again"):
+            with context["connection"].connection.cursor() as cursor:
+                self.levels.append(cursor.execute("SHOW transaction_isolation").fetchone()[0])
+        return execute(sql, params, many, context)
 
 
 def test_what_follows_the_end_is_done_at_read_committed(isolation: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,9 @@ from psycopg import IsolationLevel
 from ..support.bench import Bench, delete_jobs
 from ..support.connections import Connect
 
+# Returns the names in the table of effects, sorted.
+Effects = Callable[[], list[str]]
+
 
 @pytest.fixture(scope="module", autouse=True)
 def no_flush() -> Iterator[None]:
@@ -33,7 +36,7 @@ def bench(connect: Connect) -> Iterator[Bench]:
 
 
 @pytest.fixture
-def effects(db: None) -> Callable[[], list[str]]:
+def effects(db: None) -> Effects:
     """A table that keeps nothing from being doubled; returns its names."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE IF NOT EXISTS test_effect (name text NOT NULL)")

@@ -18,15 +18,14 @@ from conveyor_django.outcomes import Retry as RetryOutcome
 
 from ..support.bench import TOLD, Bench, scripted_async, steps
 from ..support.jobs import insert_effect
+from .conftest import Effects
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Effects = Callable[[], list[str]]
 
 
 async def double(number: int) -> tuple[int, int]:
     """An async function."""
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # gives the loop one turn
     return (number, number)
 
 
@@ -152,7 +151,7 @@ def test_a_cancelled_one_records_nothing(bench: Bench, effects: Effects) -> None
 
     async def does(context: ConveyorContext) -> None:
         step = asyncio.ensure_future(context.astep("pay", asyncio.Event().wait))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # gives the loop one turn, in which the step begins
         step.cancel()
         with pytest.raises(asyncio.CancelledError):
             await step

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 
 from conveyor_django import ConveyorContext, Retry
-from conveyor_django.errors import JobCancelled, LeaseLost, LeftOpen, NotAllowedHere, TaskTimeout, UnstorableResult
-from conveyor_django.models import Job, Ledger
-from conveyor_django.outcomes import Answer, Committed, Fail, Release
+from conveyor_django.errors import LeftOpen, UnstorableResult
+from conveyor_django.outcomes import Answer, Committed, Fail
 from conveyor_django.outcomes import Retry as RetryOutcome
 
-from ..support.bench import TOLD, Bench, attempts, scripted, scripted_async, scripted_atomic, steps
+from ..support.bench import Bench, attempts, scripted, steps
 from ..support.connections import scalar
 from ..support.jobs import insert_effect
+from .conftest import Effects
+from .handlers import charges, charges_in_vain
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Effects = Callable[[], list[str]]
-
-
-def charges(context: ConveyorContext) -> None:
-    """End in one effect."""
-    with context.effect() as effect:
-        insert_effect("charge")
-        effect.result = {"paid": (1, 2)}
-
-
-def charges_in_vain(context: ConveyorContext) -> None:
-    """Raise inside the block."""
-    with context.effect():
-        insert_effect("charge")
-        raise ValueError("no")
 
 
 def test_its_writes_the_ledger_row_and_the_success_are_one_commit(bench: Bench, effects: Effects) -> None:
@@ -74,102 +57,6 @@ def test_it_is_read_committed_whatever_the_default(bench: Bench, effects: Effect
 
     bench.complete(does)
     assert seen == ["read committed"]
-
-
-def test_a_stale_one_commits_nothing(bench: Bench, effects: Effects, isolation: str) -> None:
-    scripted.enqueue()
-    after = []
-
-    def does(context: ConveyorContext) -> None:
-        with context.effect():
-            insert_effect("zombie")
-            bench.take_over()
-        after.append("reached")
-
-    finished = bench.run(does)
-    assert isinstance(finished.outcome, Release)
-    assert (after, effects(), steps()) == ([], [], {})
-    assert bench.finish(finished) is Answer.LOST
-    assert Job.objects.get().state == "running"
-
-
-def test_a_stale_one_may_catch_what_it_gets(bench: Bench, effects: Effects) -> None:
-    scripted.enqueue()
-
-    def becomes_stale(context: ConveyorContext) -> None:
-        with context.effect():
-            insert_effect("zombie")
-            bench.take_over()
-
-    def does(context: ConveyorContext) -> str:
-        with pytest.raises(LeaseLost):
-            becomes_stale(context)
-        return "still nothing"
-
-    assert bench.finish(bench.run(does)) is Answer.LOST
-    assert (effects(), steps()) == ([], {})
-
-
-def test_one_that_knows_that_its_lease_has_lapsed_does_not_begin(bench: Bench, effects: Effects) -> None:
-    scripted.enqueue()
-
-    def does(context: ConveyorContext) -> None:
-        context._fence.lease.deadline = 0.0
-        with context.effect():
-            pytest.fail("it began")
-
-    assert isinstance(bench.run(does).outcome, Release)
-
-
-def test_one_that_knows_that_its_lease_is_gone_does_not_begin(bench: Bench, effects: Effects) -> None:
-    scripted.enqueue()
-
-    def does(context: ConveyorContext) -> None:
-        context._fence.lease.lapsed_at = 1.0
-        with context.effect():
-            pytest.fail("it began")
-
-    assert isinstance(bench.run(does).outcome, Release)
-
-
-@pytest.mark.parametrize(("told", "kind", "ends"), TOLD)
-@pytest.mark.parametrize("inside", [False, True], ids=["before", "inside"])
-def test_one_of_a_run_that_was_told_to_stop_commits_nothing(
-    bench: Bench, effects: Effects, told: Callable[[Any], None], kind: type[Exception], ends: str, inside: bool
-) -> None:
-    """A handler may catch its interruption, and go on."""
-    scripted.enqueue()
-    began, raised = [], []
-
-    def does(context: ConveyorContext) -> None:
-        if not inside:
-            told(context._fence.lease)
-        try:
-            with context.effect():
-                began.append("began")
-                insert_effect("charge")
-                told(context._fence.lease)
-        except (JobCancelled, TaskTimeout) as error:
-            raised.append(type(error))
-
-    assert bench.complete(does).verb == ends
-    assert (bool(began), raised) == (inside, [kind])
-    assert (effects(), steps()) == ([], {})
-
-
-@pytest.mark.parametrize(("told", "kind", "ends"), TOLD)
-def test_one_that_has_committed_stands_whatever_the_run_is_told(
-    bench: Bench, effects: Effects, told: Callable[[Any], None], kind: type[Exception], ends: str
-) -> None:
-    scripted.enqueue()
-
-    def does(context: ConveyorContext) -> None:
-        with context.effect():
-            insert_effect("charge")
-            transaction.on_commit(lambda: told(context._fence.lease))
-
-    assert bench.complete(does).verb == "succeed"
-    assert effects() == ["charge"]
 
 
 def test_a_row_that_somebody_holds_for_a_moment_is_waited_for(bench: Bench, effects: Effects) -> None:
@@ -309,85 +196,3 @@ def test_a_heartbeat_takes_its_end_for_no_loss(bench: Bench, effects: Effects) -
 
     bench.complete(does)
     assert over == [False, True]
-
-
-# -- where it is refused ----------------------------------------------------------------------------
-
-
-def refused(bench: Bench, does: Callable[[ConveyorContext], Any]) -> str:
-    """Run that; return the message of the NotAllowedHere that it ended with."""
-    error = bench.run(does).run.error
-    assert isinstance(error, NotAllowedHere)
-    return str(error)
-
-
-def test_in_an_atomic_task(bench: Bench, effects: Effects) -> None:
-    scripted_atomic.enqueue()
-    assert "effect() cannot be used in an atomic=True task" in refused(bench, charges)
-    assert effects() == []
-
-
-def test_inside_another(bench: Bench, effects: Effects) -> None:
-    scripted.enqueue()
-
-    def does(context: ConveyorContext) -> None:
-        with context.effect(), context.effect():
-            pytest.fail("it began")
-
-    assert "inside a transaction on database 'default'" in refused(bench, does)
-
-
-def test_inside_a_transaction_on_the_jobs_database(bench: Bench, effects: Effects) -> None:
-    scripted.enqueue()
-
-    def does(context: ConveyorContext) -> None:
-        with transaction.atomic():
-            charges(context)
-
-    assert "could still roll it back. Call it outside" in refused(bench, does)
-    assert effects() == []
-
-
-def test_with_autocommit_off(bench: Bench, effects: Effects) -> None:
-    scripted.enqueue()
-
-    def does(context: ConveyorContext) -> None:
-        connection.set_autocommit(False)
-        try:
-            charges(context)
-        finally:
-            connection.rollback()
-            connection.set_autocommit(True)
-
-    assert "inside a transaction" in refused(bench, does)
-    assert effects() == []
-
-
-def test_twice(bench: Bench, effects: Effects) -> None:
-    scripted.enqueue()
-    messages = []
-
-    def does(context: ConveyorContext) -> None:
-        charges(context)
-        with pytest.raises(NotAllowedHere) as caught, context.effect():
-            pytest.fail("it began")
-        messages.append(str(caught.value))
-
-    assert isinstance(bench.complete(does), Committed)
-    assert "was called again after it had committed" in messages[0]
-    assert (effects(), Ledger.objects.count()) == (["charge"], 1)
-
-
-def test_in_a_coroutine_but_not_in_its_functions(bench: Bench, effects: Effects) -> None:
-    scripted_async.enqueue()
-    messages = []
-
-    async def does(context: ConveyorContext) -> None:
-        with pytest.raises(NotAllowedHere) as caught, context.effect():
-            pytest.fail("it began")
-        messages.append(str(caught.value))
-        await sync_to_async(charges)(context)
-
-    assert isinstance(bench.complete(does), Committed)
-    assert "await sync_to_async(function)(...)" in messages[0]
-    assert effects() == ["charge"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,10 +17,9 @@ from conveyor_django.tasks import ConveyorTask
 from ..support import bench as scripts
 from ..support.bench import Bench, attempts, scripted, scripted_async, scripted_atomic, steps
 from ..support.jobs import insert_effect
+from .conftest import Effects
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Effects = Callable[[], list[str]]
 
 ENDINGS = [Retry(60, "busy"), Snooze(60, "busy"), Cancel("gone"), Fail("gone")]
 # By verb: the state, and what the attempt counts.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from django.db import OperationalError, connection, transaction
 
@@ -16,10 +14,9 @@ from ..support.bench import LEASE, A, Bench, scripted, scripted_async, scripted_
 from ..support.connections import scalar
 from ..support.factories import in_seconds
 from ..support.jobs import insert_effect
+from .conftest import Effects
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Effects = Callable[[], list[str]]
 
 
 def test_nobody_takes_the_job_before_the_transaction_ends(bench: Bench, effects: Effects, isolation: str) -> None:

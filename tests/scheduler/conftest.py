@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from conveyor_django import crontab
 from conveyor_django.conf import ConveyorSettings
 from conveyor_django.db import Connection
 from conveyor_django.notify import CHANNEL
+from conveyor_django.scheduler.duty import Look
 from conveyor_django.scheduler.loop import SchedulerLoop
 
 from ..support.connections import Connect, plain_connection, scalar
 from ..support.databases import process_environment
 from ..support.waits import PATIENCE, wait_until
+from .ticking import Clock, make_duty
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _SENTINEL = "sentinel of the test"
@@ -138,3 +141,29 @@ def plain(transactional_db: None) -> Iterator[Connection]:
     connection = plain_connection()
     yield connection
     connection.close()
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The code's entries: none, but what the test declares."""
+    fresh: dict[str, Any] = {}
+    monkeypatch.setattr(crontab, "_entries", fresh)
+    return fresh
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock at AT, which the test sets."""
+    return Clock()
+
+
+@pytest.fixture
+def look(connection: Connection, clock: Clock) -> Callable[[float], Look]:
+    """Look with one duty at so many seconds after AT."""
+    duty = make_duty(clock)
+
+    def look_at(seconds: float) -> Look:
+        clock.seconds = seconds
+        return duty.look_once(connection)
+
+    return look_at

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conveyor_django.managers.cron import CronManager
+from conveyor_django.managers.duties import DutyStatements
 from conveyor_django.managers.fenced import FencedStatements
 from conveyor_django.managers.jobs import JobManager
 from conveyor_django.managers.limits import LimitStatements
@@ -42,6 +43,7 @@ def test_each_has_its_manager_method(name: str) -> None:
     managers = (
         JobManager,
         CronManager,
+        DutyStatements,
         FencedStatements,
         LimitStatements,
         QueueManager,

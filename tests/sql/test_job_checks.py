@@ -7,11 +7,11 @@ import uuid
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from conveyor_django.models import Job, Queue
 
-from ..support.factories import JobFactory, PermitFactory, QueueFactory
+from ..support.factories import CronFactory, JobFactory, PermitFactory, QueueFactory
 from .conftest import NOW
 
 pytestmark = pytest.mark.django_db
@@ -117,3 +117,13 @@ def test_a_queue_s_limits(change: dict[str, Any]) -> None:
     QueueFactory(name="fine", soft_cap=10**6, exact_cap=1000, key_cap=1, lease_seconds=1, retention_seconds=0)
     with pytest.raises(IntegrityError, match="conveyor_queue_limits"), transaction.atomic():
         Queue.objects.filter(pk="fine").update(**change)
+
+
+@pytest.mark.parametrize(
+    "instant", ["infinity", "-infinity", "0044-03-15 BC", "294000-01-01", "9999-12-31 23:59:59+00"]
+)
+def test_a_cron_entry_s_last_tick_is_one_that_python_can_read(instant: str) -> None:
+    CronFactory()
+    refused = pytest.raises(IntegrityError, match="conveyor_cron_last_tick")
+    with refused, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("UPDATE conveyor_cron SET last_tick = %s", (instant,))

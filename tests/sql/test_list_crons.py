@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
 
 from conveyor_django.managers.cron import CronRow
 from conveyor_django.models import Cron
@@ -33,19 +32,6 @@ def test_each_as_its_row_says() -> None:
     assert [one.last_tick for one in listed] == [NOW, None]
     assert [one.now for one in listed] == [NOW, NOW]
     assert not listed[1].row.enabled
-
-
-@pytest.mark.parametrize(
-    "instant", ["infinity", "-infinity", "0044-03-15 BC", "294000-01-01", "9999-12-31 23:59:59+00"]
-)
-def test_a_tick_that_python_cannot_hold(instant: str) -> None:
-    CronFactory(name="a", last_tick=NOW)
-    CronFactory(name="b", last_tick=NOW)
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE conveyor_cron SET last_tick = %s WHERE name = 'a' RETURNING last_tick::text", (instant,))
-        [(text,)] = cursor.fetchall()
-    listed = Cron.objects.list_crons()
-    assert [(one.last_tick, one.row.unreadable_tick) for one in listed] == [(None, text), (NOW, None)]
 
 
 def test_without_now_the_database_s_clock_rules(clock: Clock) -> None:

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from conveyor_django.managers.jobs import Rescued
+from conveyor_django.managers.duties import Rescued
 from conveyor_django.models import Attempt, Job
 
 from ..support.factories import JobFactory

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conveyor_django.managers.jobs import Rescued
+from conveyor_django.managers.duties import Rescued
 from conveyor_django.models import Attempt, Job
 from conveyor_django.outcomes import Token
 

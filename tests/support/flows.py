@@ -107,7 +107,7 @@ def begins_another() -> int:
 def node(name: str, seconds: float, ends_badly: bool) -> str:
     """A job of a large graph: it has an effect, takes its time, and may fail."""
     insert_effect(name)
-    time.sleep(seconds)
+    time.sleep(seconds)  # the work of the handler: no test waits by it
     if ends_badly:
         raise ValueError(name)
     return name

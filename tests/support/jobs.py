@@ -27,7 +27,7 @@ def note(folder: str, what: str, name: str) -> None:
 def wait_for_go(folder: str) -> None:
     """Wait, as a slow handler does, until the test says go: the handler sleeps, the test never does."""
     while not (Path(folder) / GO).exists():
-        time.sleep(0.01)
+        time.sleep(0.01)  # the handler's work, which ends when the test says so
 
 
 def insert_effect(name: str) -> None:
@@ -136,7 +136,7 @@ def returns_nul() -> str:
 async def gated_async(folder: str, name: str) -> str:
     note(folder, "start", name)
     while not (Path(folder) / GO).exists():  # noqa: ASYNC110 - the event is a file
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the handler's work, which ends when the test says so
     note(folder, "end", name)
     return name
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from conveyor_django.db import Connection
 from conveyor_django.managers.base import Row, StatementManager
-from conveyor_django.managers.jobs import JobManager, Rescued
+from conveyor_django.managers.duties import Rescued
+from conveyor_django.managers.jobs import JobManager
 from conveyor_django.outcomes import Answer, Claimed, Ended, Retry, Succeed
 from conveyor_django.sql import statement
 

@@ -21,7 +21,7 @@ def at_once(_error: BaseException, _result: object) -> float:
 def sleeps(folder: str, name: str) -> None:
     """Wait in C, where no interruption arrives."""
     note(folder, "start", name)
-    time.sleep(3600)
+    time.sleep(3600)  # would never end by itself
 
 
 @task(timeout=1, max_attempts=1)
@@ -61,7 +61,7 @@ def waits_for_the_database(folder: str, name: str) -> None:
 @task(timeout=0.3, max_attempts=1)
 async def dozes(folder: str, name: str) -> None:
     note(folder, "start", name)
-    await asyncio.sleep(3600)
+    await asyncio.sleep(3600)  # would never end by itself
 
 
 @task(timeout=0.3, max_attempts=1, atomic=True)
@@ -73,7 +73,7 @@ def spins_atomically(folder: str, name: str) -> None:
 
 @task(timeout=0.3, max_attempts=1, atomic=True)
 async def dozes_atomically(folder: str, name: str) -> None:
-    await asyncio.sleep(3600)
+    await asyncio.sleep(3600)  # would never end by itself
 
 
 @task(timeout=0.3, max_attempts=1)
@@ -101,7 +101,7 @@ def works(context: ConveyorContext, folder: str, name: str) -> None:
 async def works_async(context: ConveyorContext, folder: str, name: str) -> None:
     note(folder, "start", name)
     try:
-        await asyncio.sleep(3600)
+        await asyncio.sleep(3600)  # would never end by itself
     finally:
         note(folder, "cancelled" if context.cancelled else "stopped", name)
 
@@ -117,4 +117,4 @@ def works_atomically(folder: str, name: str) -> None:
 @task
 def sleeps_for_ever(folder: str, name: str) -> None:
     note(folder, "start", name)
-    time.sleep(3600)
+    time.sleep(3600)  # would never end by itself

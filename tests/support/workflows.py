@@ -68,3 +68,8 @@ def assert_nothing_stuck(alias: str = "default") -> None:
     """Let the sweep do what is left, and prove that every blocked job waits for one that has not ended."""
     sweep_until_clean(alias=alias)
     assert Workflow.objects.db_manager(alias).find_stuck(limit=100) == []
+
+
+def edges() -> set[tuple[int, int, str]]:
+    """Return every stored edge: the job, what it needs, and the policy."""
+    return set(Dependency.objects.values_list("job_id", "needs_id", "on_failure"))

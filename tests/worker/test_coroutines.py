@@ -224,7 +224,7 @@ def test_a_cleanup_in_a_thread_runs_to_its_end(desk):
     async def does(_context: ConveyorContext) -> None:
         try:
             begun.set()
-            await asyncio.sleep(3600)
+            await asyncio.sleep(3600)  # would never end by itself
         finally:
             await sync_to_async(cleaned.append)(1)
 

@@ -11,7 +11,7 @@ import pytest
 from conveyor_django.models import Attempt, Job, Ledger
 from conveyor_django.worker.board import board_places
 from conveyor_django.worker.outbox import Outbox
-from conveyor_django.worker.pump import FailoverDetected
+from conveyor_django.worker.reconnect import FailoverDetected
 from conveyor_django.worker.runs import Finished
 from tests.support.factories import ready_jobs
 from tests.support.pumps import SLOTS, Bench
@@ -177,7 +177,7 @@ def test_another_timeline_ends_the_incarnation(bench, watcher):
     ready_jobs(1)
     bench.pump.start()
     [held] = bench.wait_held(1)
-    bench.pump._timeline = "000000FF"
+    bench.pump._timeline._known = "000000FF"
     watcher.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE datname = current_database() AND application_name = 'conveyor test pump'"
