@@ -40,8 +40,8 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## 500 orders through killed and frozen workers, on an embedded PostgreSQL
 	@$(MANAGE) demo $(ARGS)
 
-test: $(READY) ## Run the test suite, but for the long tests (ARGS='-k name' for a part)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m 'not long' $(ARGS)
+test: $(READY) ## Run the test suite, but for the long ones and the faults (ARGS='-k name' for a part)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m 'not long and not fault' $(ARGS)
 
 # One after the other: each is a load of its own.
 test-long: $(READY) ## Run the long tests: many jobs, many seconds, many kills
