@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
-from typing import Any
+import time
+from collections.abc import Generator
+from typing import Any, Final
 
 import psycopg
 from django.db import connections
@@ -22,7 +25,8 @@ logger = get_logger("db")
 
 # Plans must not depend on statistics: on a table that grows from nothing they are always old. Every statement on
 # the hot path has one good plan, by index and nested loop; these leave the planner no other.
-_SESSION = """
+_SESSION: Final = """
+SET application_name = {name};
 SET default_transaction_isolation = 'read committed';
 SET plan_cache_mode = force_generic_plan;
 SET jit = off;
@@ -30,8 +34,17 @@ SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
-SET idle_in_transaction_session_timeout = {idle_ms}
+SET idle_in_transaction_session_timeout = {idle};
+SELECT set_config('statement_timeout', {patience}, false)
+WHERE current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND {patience}::interval
 """
+# A pooler passes a session on with the name that its last user gave at connect. Were it an owner's, whoever takes over
+# from that owner would end a session that serves another by then.
+_NAME_AT_CONNECT: Final = "conveyor"
+
+# The least time that a statement has, and how much longer than the server's own limit is waited for its word.
+LEAST_PATIENCE: Final = 5.0
+_MARGIN: Final = 2.0
 
 # SQLSTATE classes of errors that pass: connection, rollback, resources, object in use, operator, system; and a
 # session or transaction that was cut off, or found itself on a standby.
@@ -49,11 +62,50 @@ def is_transient(error: BaseException) -> bool:
     return state[:2] in _TRANSIENT_CLASSES or state in _TRANSIENT_STATES
 
 
+class Unanswered(psycopg.OperationalError):
+    """No answer to a statement came in time; its connection is closed."""
+
+
+class DedicatedConnection(Connection):
+    """A connection on which no statement is waited for without end.
+
+    TCP's own timeouts do not see a silence behind a load balancer or a pooler, which acknowledges every segment; and a
+    loop that waits for ever neither works nor fails.
+    """
+
+    # How long a statement is waited for, in seconds.
+    patience = math.inf
+
+    def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
+        """Do as psycopg does, for at most `patience`. Raises Unanswered then."""
+        try:
+            return super().wait(_bounded(gen, self.patience), *args, **options)
+        except Unanswered:
+            # As if it had broken: whoever still has something to end on it must not wait again.
+            self.close()
+            raise
+
+
+def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+    """Go on with `gen`, one of psycopg's; psycopg resumes it a few times a second while nothing is there to be read."""
+    until = time.monotonic() + seconds
+    ready = None
+    try:
+        while True:
+            ready = yield gen.send(ready)
+            if not ready and time.monotonic() > until:
+                raise Unanswered(f"the server has not answered within {seconds:g} s")
+    except StopIteration as end:
+        return end.value
+
+
 def connect(alias: str, application_name: str, *, lease_seconds: float) -> Connection:
     """Open a dedicated connection to Django's database `alias`: autocommit, prepared, with pinned plans.
 
     `lease_seconds` bounds what a frozen peer can hold: an idle transaction and an unanswered TCP segment
-    end within it (rule 7). Raises DatabaseUnsupported, or psycopg.OperationalError if it cannot connect.
+    end within it (rule 7). A statement too may take as long as a lease, or LEAST_PATIENCE: then the server ends it,
+    and if no word comes from there, it raises Unanswered. Raises DatabaseUnsupported, or psycopg.OperationalError if
+    it cannot connect.
     """
     wrapper = connections[alias]
     if wrapper.vendor != "postgresql":
@@ -66,8 +118,10 @@ def connect(alias: str, application_name: str, *, lease_seconds: float) -> Conne
         "connect_timeout": 10, "keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 2,
         "keepalives_count": 3, "tcp_user_timeout": milliseconds,
     }  # fmt: skip
-    params = defaults | params | {"application_name": application_name}
-    connection: Connection = psycopg.connect(**params, autocommit=True, prepare_threshold=0)
+    params = defaults | params | {"application_name": _NAME_AT_CONNECT}
+    connection = DedicatedConnection.connect(**params, autocommit=True, prepare_threshold=0)
+    patience = max(LEAST_PATIENCE, lease_seconds)
+    connection.patience = patience + _MARGIN
     try:
         if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
             # As Django does on its own connections, with or without a pooler.
@@ -76,7 +130,10 @@ def connect(alias: str, application_name: str, *, lease_seconds: float) -> Conne
             # Neither session settings nor prepared statements belong to us behind a pooler.
             connection.prepare_threshold = None
         else:
-            connection.execute(_SESSION.format(idle_ms=milliseconds), prepare=False)
+            session = sql.SQL(_SESSION).format(
+                name=application_name, idle=f"{milliseconds}ms", patience=f"{patience * 1000:.0f}ms"
+            )
+            connection.execute(session, prepare=False)
     except BaseException:
         connection.close()
         raise

@@ -20,6 +20,9 @@ MAX_DEPTH = 200
 # Some 4,200 digits: Python itself refuses to read or write more than 4,300.
 MAX_INT_BITS = 14_000
 
+# Floats from here on have no decimal point in Python's shortest form.
+_WRITTEN_OUT = 1e16
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -73,10 +76,18 @@ def _whole(value: int, path: str) -> int:
     )
 
 
-def _finite(value: float, path: str) -> float:
+def _finite(value: float, path: str) -> float | int:
     if math.isfinite(value):
-        return float(value)
+        return _exact(value)
     raise InvalidArguments(f"{path} is {value!r}, which JSON cannot hold. Pass None or a string instead.")
+
+
+def _exact(value: float) -> float | int:
+    """Return a finite float as the number that comes back as itself.
+
+    PostgreSQL writes the shortest digits of a large one out as a whole number: 1e23 as 10**23, which it is not.
+    """
+    return int(value) if abs(value) >= _WRITTEN_OUT else float(value)
 
 
 def _decoded(value: bytes, path: str) -> str:
@@ -134,7 +145,7 @@ def scrub(value: Any) -> Any:
         case str():
             return _UNSTORABLE.sub("\ufffd", value)
         case float():
-            return value if math.isfinite(value) else None
+            return _exact(value) if math.isfinite(value) else None
         case dict():
             return {scrub(str(key)): scrub(item) for key, item in value.items()}
         case list():

@@ -66,3 +66,7 @@ def configure(style: str, level: int = logging.INFO) -> None:
     root.addHandler(handler)
     root.setLevel(level)
     root.propagate = False
+    driver = logging.getLogger("psycopg")
+    if not driver.hasHandlers():
+        # What it has to say is about our connections, and would else come as a bare line among JSON ones.
+        driver.addHandler(handler)

@@ -138,8 +138,9 @@ TRANSITIONS: Final[dict[Verb, tuple[frozenset[JobState | None], frozenset[JobSta
     Verb.RETRY: (frozenset({_S.RUNNING}), _BACK | {_S.CANCELLED}),
     Verb.SNOOZE: (frozenset({_S.RUNNING}), _BACK | {_S.CANCELLED}),
     Verb.FAIL: (frozenset({_S.RUNNING}), frozenset({_S.FAILED, _S.CANCELLED})),
-    # Of a running job it is a request, which changes no state; the verb that ends the run does.
-    Verb.CANCEL: (WAITING, frozenset({_S.CANCELLED})),
+    # Of a running job it is a handler's own word; from outside it is a request, which changes no state: the verb that
+    # ends the run does.
+    Verb.CANCEL: (WAITING | {_S.RUNNING}, frozenset({_S.CANCELLED})),
     # Releases and losses are bounded: past the bound the job is `failed`.
     Verb.RELEASE: (frozenset({_S.RUNNING}), _BACK | {_S.FAILED, _S.CANCELLED}),
     Verb.RESCUE: (frozenset({_S.RUNNING}), frozenset({_S.READY, _S.FAILED, _S.CANCELLED})),

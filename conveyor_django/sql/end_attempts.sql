@@ -67,7 +67,7 @@ won AS (
             WHERE fate.id = job.id),
         lease_owner = NULL, lease_expires_at = NULL
     WHERE job.id = ANY (ARRAY(SELECT id FROM fate))
-    RETURNING job.id, job.queue, job.state
+    RETURNING job.id, job.lease_version, job.queue, job.state
 )
 SELECT given.id, given.version,
        CASE WHEN won.id IS NOT NULL THEN 'won'
@@ -76,7 +76,8 @@ SELECT given.id, given.version,
             ELSE 'lost' END,
        won.state, won.queue
 FROM given
-LEFT JOIN won ON won.id = given.id
+-- By version too: of one job an older token may be given beside the newer one.
+LEFT JOIN won ON won.id = given.id AND won.lease_version = given.version
 -- LIMIT keeps each of these a probe, made only where nothing was won; without it, a plan made on empty tables
 -- walks whole indexes for ever.
 -- An atomic success of the same run counts too: its reply may have been lost, and the handler seen as failed.

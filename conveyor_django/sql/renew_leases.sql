@@ -25,13 +25,14 @@ renewed AS (
     SET lease_expires_at = (SELECT now FROM clock) + make_interval(
         secs => (%(leases)s::float8[])[array_position(%(ids)s::bigint[], id)])
     WHERE id = ANY (ARRAY(SELECT id FROM held))
-    RETURNING id, cancel_requested_at
+    RETURNING id, lease_version, cancel_requested_at
 )
 SELECT given.id, given.version,
        CASE WHEN renewed.id IS NOT NULL THEN 'won' WHEN mine.id IS NOT NULL THEN 'busy' ELSE 'lost' END,
        renewed.cancel_requested_at IS NOT NULL
 FROM given
-LEFT JOIN renewed ON renewed.id = given.id
+-- By version too: of one job an older token may be given beside the newer one.
+LEFT JOIN renewed ON renewed.id = given.id AND renewed.lease_version = given.version
 -- As the statement's snapshot saw it: still mine but not lockable means that somebody holds the row.
 LEFT JOIN LATERAL (
     SELECT job.id

@@ -33,7 +33,7 @@ won AS (
     SET state = 'succeeded', finished_at = (SELECT now FROM clock),
         lease_owner = NULL, lease_expires_at = NULL
     WHERE id = ANY (ARRAY(SELECT job_id FROM committed))
-    RETURNING id
+    RETURNING id, lease_version
 )
 SELECT given.id, given.version,
        CASE WHEN won.id IS NOT NULL THEN 'won'
@@ -41,7 +41,8 @@ SELECT given.id, given.version,
             WHEN mine.id IS NOT NULL THEN 'busy'
             ELSE 'lost' END
 FROM given
-LEFT JOIN won ON won.id = given.id
+-- By version too: of one job an older token may be given beside the newer one.
+LEFT JOIN won ON won.id = given.id AND won.lease_version = given.version
 -- LIMIT keeps each of these a probe, made only where nothing was won; without it, a plan made on empty tables
 -- walks whole indexes for ever.
 LEFT JOIN LATERAL (

@@ -18,12 +18,15 @@ def main(text: str) -> None:
     from ..log import configure
     from .child import Child
     from .config import ChildConfig
+    from .interrupt import noting_ignored
 
     config = ChildConfig.from_json(text)
     connections[config.alias].settings_dict["NAME"] = config.database
     configure(config.log_format, config.log_level)
     # Errors in task modules show at start, not at the first job.
     autodiscover_modules("tasks")
+    # After the project's own modules, which may have set theirs.
+    sys.unraisablehook = noting_ignored(sys.unraisablehook)
     child = Child(config)
     code = child.run()
     if child.is_clean:

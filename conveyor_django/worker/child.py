@@ -27,6 +27,7 @@ from .executor import Executor
 from .handler import Handlers
 from .heartbeat import Heartbeat
 from .inflight import Held, InFlight
+from .interrupt import interrupt_ignored_again
 from .plan import QueuePlan
 from .pump import Pump
 from .reconnect import FailoverDetected
@@ -170,6 +171,7 @@ class Child:
 
         Returns the runs that would not stop.
         """
+        interrupt_ignored_again()
         self._board.count("looks")
         for held in self._inflight.expired():
             # The handler has ended: its outcome is being written, and the fence will decide.

@@ -3,15 +3,21 @@
 CPython can raise an exception class in a thread at its next bytecode (`PyThreadState_SetAsyncExc`, CPython docs,
 "Thread State and the Global Interpreter Lock"). Code that does not return to the interpreter (C) cannot be stopped
 so. What must not happen is that the exception arrives late, in the next job or in the executor itself: hence the
-lock, and the clearing of one that is still on its way.
+lock, and the clearing of one that is still on its way. Nor may it be lost in a finalizer (``__del__``, the callback of
+a weak reference), where Python tells `sys.unraisablehook` of an exception and goes on: then it is raised once more.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    Hook = Callable[[sys.UnraisableHookArgs], object]
 
 _raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _raise_in_thread.argtypes = (ctypes.c_ulong, ctypes.py_object)
@@ -29,15 +35,19 @@ class Interrupter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ident: int | None = None
+        # Whether one was raised where Python ignores it.
+        self._was_ignored = False
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Mark the code inside as what `interrupt` may stop; used by one thread at a time."""
-        self._ident = threading.get_ident()
+        ident = self._ident = threading.get_ident()
+        _inside[ident] = self
         try:
             yield
         finally:
             self.shield()
+            del _inside[ident]
 
     def shield(self) -> None:
         """Be uninterruptible from here on; called by the thread inside `interruptible()`."""
@@ -52,3 +62,37 @@ class Interrupter:
             if self._ident is None:
                 return False
             return bool(_raise_in_thread(self._ident, Interrupted))
+
+    def note_ignored(self) -> None:
+        """Note that one was raised in vain; called in the thread that it was raised in."""
+        self._was_ignored = True
+
+    def interrupt_again(self) -> None:
+        """Interrupt once more, if that was noted."""
+        if self._was_ignored:
+            self._was_ignored = False
+            self.interrupt()
+
+
+# By the thread that is inside `interruptible()`.
+_inside: Final[dict[int, Interrupter]] = {}
+
+
+def noting_ignored(before: Hook) -> Hook:
+    """Return a `sys.unraisablehook` that notes interrupts that are ignored; all else it passes on to `before`."""
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        interrupter = _inside.get(threading.get_ident())
+        if interrupter is not None and unraisable.exc_type is Interrupted:
+            # Not raised again from here: what is raised in a hook is ignored too.
+            interrupter.note_ignored()
+        else:
+            before(unraisable)
+
+    return hook
+
+
+def interrupt_ignored_again() -> None:
+    """Interrupt the threads in which an interrupt was ignored; to be called now and then, by another thread."""
+    for interrupter in list(_inside.values()):
+        interrupter.interrupt_again()

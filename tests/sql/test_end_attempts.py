@@ -177,3 +177,9 @@ def test_each_of_a_batch_has_its_own_fate_and_answer(owner: uuid.UUID) -> None:
         "default": "running", "Retry": "ready", "Snooze": "scheduled", "Fail": "failed", "Cancel": "cancelled",
         "Release": "ready",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", VERBS)
+def test_an_older_token_of_the_job_beside_the_newer_one_is_lost(owner: uuid.UUID, job: Job, kind: type[Ended]) -> None:
+    old = kind(id=job.id, version=job.lease_version - 1, error=ERROR)
+    assert end(owner, old, outcome(kind, job))[0] == [LOST, WON]

@@ -81,3 +81,9 @@ def test_an_unknown_job_is_lost_and_its_neighbours_are_not(owner: uuid.UUID) -> 
     answers = Job.objects.renew_leases({(404, 1): 1.0, (job.id, 1): 30.0}, owner=owner, now=NOW)
     assert answers == {(404, 1): (LOST, False), (job.id, 1): (WON, False)}
     assert lease_of(job).total_seconds() == 30
+
+
+def test_an_older_token_of_the_job_beside_the_newer_one_is_lost(owner: uuid.UUID) -> None:
+    job = JobFactory(running=True, lease_owner=owner, lease_version=2)
+    answers = Job.objects.renew_leases({(job.id, 1): 30.0, (job.id, 2): 30.0}, owner=owner, now=NOW)
+    assert answers == {(job.id, 1): (LOST, False), (job.id, 2): (WON, False)}

@@ -124,3 +124,10 @@ def test_an_effect_that_has_committed_refuses_a_second_one(owner: uuid.UUID) -> 
 
 def test_nothing_given_nothing_answered(owner: uuid.UUID) -> None:
     assert Job.objects.succeed_jobs([], owner=owner) == {}
+
+
+def test_an_older_token_of_the_job_beside_the_newer_one_is_lost(owner: uuid.UUID) -> None:
+    job = JobFactory(running=True, lease_owner=owner, lease_version=2)
+    outcomes = [Succeed(id=job.id, version=version) for version in (1, 2)]
+    answers = Job.objects.succeed_jobs(outcomes, owner=owner, now=NOW)
+    assert answers == {(job.id, 1): LOST, (job.id, 2): WON}

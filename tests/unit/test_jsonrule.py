@@ -56,6 +56,8 @@ def containing_itself() -> list[Any]:
         (mark_safe("<b>"), "<b>"),
         (nested(jsonrule.MAX_DEPTH), nested(jsonrule.MAX_DEPTH)),
         (2**10_000, 2**10_000),
+        (1e23, int(1e23)),
+        (-1.7976931348623157e308, -int(1.7976931348623157e308)),
     ],
     ids=repr,
 )
@@ -117,8 +119,8 @@ def test_storable_text(text: str, storable: bool) -> None:
 
 
 def test_scrub_replaces_what_postgresql_refuses() -> None:
-    value = {"a\x00": ["\ud800x", float("nan"), float("inf"), 1.5, None, True]}
-    assert jsonrule.scrub(value) == {"a�": ["�x", None, None, 1.5, None, True]}
+    value = {"a\x00": ["\ud800x", float("nan"), float("inf"), 1.5, 1e23, None, True]}
+    assert jsonrule.scrub(value) == {"a�": ["�x", None, None, 1.5, int(1e23), None, True]}
 
 
 def test_scrub_text_cuts_the_middle_out() -> None:

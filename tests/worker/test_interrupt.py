@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
 
-from conveyor_django.worker.interrupt import Interrupted, Interrupter
+from conveyor_django.worker.interrupt import Interrupted, Interrupter, interrupt_ignored_again, noting_ignored
+from tests.support.waits import wait_until
 
 
 def spin(started: threading.Event) -> None:
@@ -65,3 +67,107 @@ def test_an_interrupt_at_the_end_never_reaches_what_comes_after(_turn):
     interrupter.interrupt()
     thread.join()
     assert after == []
+
+
+class Finalized:
+    """Its finalizer goes on until it is interrupted."""
+
+    def __init__(self, started: threading.Event) -> None:
+        self._started = started
+
+    def __del__(self) -> None:
+        spin(self._started)
+
+
+@pytest.fixture
+def unraisable(monkeypatch) -> list[sys.UnraisableHookArgs]:
+    """What the hook that was there before ours is told of."""
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", noting_ignored(told.append))
+    return told
+
+
+def test_an_interrupt_that_a_finalizer_swallowed_is_raised_again(unraisable):
+    interrupter, finalizing, behind, seen = Interrupter(), threading.Event(), threading.Event(), []
+
+    def work():
+        try:
+            with interrupter.interruptible():
+                garbage = Finalized(finalizing)
+                del garbage
+                spin(behind)
+        except Interrupted:
+            seen.append("interrupted")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    finalizing.wait()
+    assert interrupter.interrupt()
+    behind.wait()
+    interrupt_ignored_again()
+    thread.join()
+    assert (seen, unraisable) == (["interrupted"], [])
+
+
+def test_an_interrupt_that_a_callback_of_the_driver_swallowed_is_raised_again(unraisable, connect):
+    """Psycopg's C code calls handlers of notices, and cannot pass on what they raise."""
+    interrupter, notified, behind, seen = Interrupter(), threading.Event(), threading.Event(), []
+    session = connect()
+    session.add_notice_handler(lambda _notice: spin(notified))
+
+    def work():
+        try:
+            with interrupter.interruptible():
+                session.execute("DO $$ BEGIN RAISE NOTICE 'now'; END $$", prepare=False)
+                spin(behind)
+        except Interrupted:
+            seen.append("interrupted")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    notified.wait()
+    assert interrupter.interrupt()
+    behind.wait()
+    interrupt_ignored_again()
+    thread.join()
+    assert (seen, unraisable) == (["interrupted"], [])
+
+
+def test_it_is_raised_again_once_only(unraisable):
+    interrupter, finalizing, behind, go_on = (
+        Interrupter(), threading.Event(), threading.Event(), threading.Event(),
+    )  # fmt: skip
+    seen = []
+
+    def work():
+        with interrupter.interruptible():
+            garbage = Finalized(finalizing)
+            del garbage
+            try:
+                spin(behind)
+            except Interrupted:
+                seen.append("interrupted")
+            while not go_on.is_set():
+                pass
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    finalizing.wait()
+    interrupter.interrupt()
+    behind.wait()
+    interrupt_ignored_again()
+    wait_until(lambda: bool(seen), "it was interrupted")
+    interrupt_ignored_again()
+    go_on.set()
+    thread.join()
+    assert seen == ["interrupted"]
+
+
+def test_other_exceptions_of_finalizers_are_the_project_s(unraisable):
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError("broken")
+
+    garbage = Broken()
+    del garbage
+    assert [told.exc_type for told in unraisable] == [ValueError]
