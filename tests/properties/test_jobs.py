@@ -1,0 +1,18 @@
+"""Whatever is done to jobs, in whatever order, by whomever: the tables are as the reference says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis.stateful import run_state_machine_as_test
+
+from ..support.connections import Connect
+from .machine import JobMachine
+
+
+# A failing example is made small, which takes its time.
+@pytest.mark.timeout(600)
+def test_the_statements_do_as_the_reference(connect: Connect) -> None:
+    class Machine(JobMachine):
+        connection = connect()
+
+    run_state_machine_as_test(Machine)
