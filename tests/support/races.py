@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from conveyor_django.db import Connection
 from conveyor_django.managers.base import Row, StatementManager
@@ -47,6 +47,12 @@ class Altered(StatementManager):
 
 class AlteredJobs(Altered, JobManager):
     """The manager of jobs so."""
+
+    def with_texts(self, texts: Mapping[str, str]) -> Self:
+        """Return one like it with these texts, too."""
+        other = copy(self)
+        other.texts = self.texts | texts
+        return other
 
 
 class Seen(NamedTuple):
@@ -99,7 +105,7 @@ class Race:
     def gate(self, name: str) -> Iterator[Race]:
         """Give a race whose statement `name` is held up, between its snapshot and its first lock, in the block."""
         held_up = copy(self)
-        held_up.jobs = AlteredJobs(self.jobs.texts | {name: gated(self.jobs.texts.get(name) or statement(name))})
+        held_up.jobs = self.jobs.with_texts({name: gated(self.jobs.texts.get(name) or statement(name))})
         keeper = self.connect()
         keeper.execute("SELECT pg_advisory_lock(%s)", (GATE,))
         yield held_up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -12,7 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
+
+from .waits import wait_until
+
+# The table of what tests.support.jobs writes.
+EFFECTS = "CREATE TABLE test_effect (name text NOT NULL)"
 
 
 class Server:
@@ -25,11 +32,22 @@ class Server:
 
             self._server = get_server(folder, cleanup_mode="delete")
         self._pg_ctl = pg_ctl
-        self._folder = self._server.pgdata
+        # The folder of its data.
+        self.data = self._server.pgdata
         info = self._server.get_postmaster_info()
         self._sockets = info.socket_dir
         self.url = f"postgresql://postgres@/postgres?host={self._sockets}"
         self.environment = {"DATABASE_URL": self.url}
+
+    @property
+    def socket(self) -> str:
+        """The path of the Unix socket that it listens on."""
+        return f"{self._sockets}/.s.PGSQL.5432"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the server's first process lives."""
+        return self._postmaster() is not None
 
     def manage(self, *arguments: str) -> str:
         """Run a management command on this server."""
@@ -56,31 +74,73 @@ class Server:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(query)
 
+    def configure(self, **parameters: str) -> None:
+        """Set server parameters, which a restart makes valid: `max_connections` and the like."""
+        for name, value in parameters.items():
+            self.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.stop()
+        self.start()
+
+    def kill(self) -> None:
+        """Kill every process of the server at once with SIGKILL, as the machine's end would; start() recovers it."""
+        postmaster = self._postmaster()
+        assert postmaster is not None, "the server does not run"
+        # The postmaster first: it would begin to tidy up after the others.
+        processes = [postmaster, *postmaster.children(recursive=True)]
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        wait_until(lambda: not any(map(is_alive, processes)), "the server's processes have ended")
+        # Where nobody waits for orphans, as in many a container, start() would take the pid in these for a living one.
+        for lock in (self.data / "postmaster.pid", Path(f"{self.socket}.lock")):
+            lock.unlink()
+
     def stop(self, mode: str = "fast") -> None:
         """Stop the server: `fast` rolls open transactions back, `immediate` is a crash."""
         self._ctl("-m", mode, "stop")
 
     def start(self) -> None:
         """Start it again, on the same data."""
-        self._ctl("-o", '-h ""', "-o", f"-k {self._sockets}", "-l", str(self._folder / "log"), "start")
+        self._ctl("-o", '-h ""', "-o", f"-k {self._sockets}", "-l", str(self.data / "log"), "start")
+
+    def _postmaster(self) -> psutil.Process | None:
+        """Return the process that the lock file names, if it lives."""
+        file = self.data / "postmaster.pid"
+        try:
+            process = psutil.Process(int(file.read_text().split()[0]))
+        except (FileNotFoundError, psutil.NoSuchProcess):
+            return None
+        return process if is_alive(process) else None
 
     def _ctl(self, *arguments: str) -> None:
-        self._pg_ctl(["-w", *arguments], pgdata=self._folder, user=self._server.system_user)
+        self._pg_ctl(["-w", *arguments], pgdata=self.data, user=self._server.system_user)
 
     def close(self) -> None:
         """Stop it and remove its data."""
+        if self._postmaster() is not None:
+            self.stop("immediate")
+        # It would look for the process of its first start, and take one that nobody has waited for to be alive.
+        self._server._postmaster_info = None
         self._server.cleanup()
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Say whether a process lives; one that has ended and was not waited for does not."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 @contextmanager
-def own_server() -> Iterator[Server]:
-    """Start a migrated server; gone afterwards."""
+def own_server(*, effects: str = EFFECTS) -> Iterator[Server]:
+    """Start a migrated server with a table for handlers' effects; gone afterwards."""
     # Not in pytest's folder, which is closed to other users: run by root, the server has a user of its own.
     with tempfile.TemporaryDirectory(prefix="conveyor-test-") as folder:
         server = Server(Path(folder) / "data")
         try:
             server.manage("migrate", "--verbosity", "0")
-            server.execute("CREATE TABLE test_effect (name text NOT NULL)")
+            server.execute(effects)
             yield server
         finally:
             server.close()

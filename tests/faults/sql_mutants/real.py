@@ -1,0 +1,87 @@
+"""Real workers, schedulers and producers whose package has a broken statement, under a scenario of the fault suite."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import conveyor_django
+
+from ...concurrency.flow_mutants import MIGRATION, RESOLVE
+from ...concurrency.mutants import Mutant
+
+PACKAGE: Final = Path(conveyor_django.__file__).parent
+ROOT: Final = PACKAGE.parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What a scenario has shown of a mutant: what the judge, the trace's checker and the rest had to say.
+
+    `stuck` is why the run did not come to its end, where it did not.
+    """
+
+    mutant: str
+    scenario: str
+    violations: list[str]
+    refusal: str | None
+    complaints: list[str]
+    stuck: str | None
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether anything was not as it should be."""
+        return bool(self.violations or self.refusal or self.complaints or self.stuck)
+
+
+def copy_with(mutant: Mutant, folder: Path) -> None:
+    """Copy the package into `folder`, with the mutant's texts in the place of the statements'."""
+    package = folder / PACKAGE.name
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in mutant.texts.items():
+        if name != RESOLVE:
+            (package / "sql" / f"{name}.sql").write_text(text, encoding="utf-8")
+            continue
+        migration = package / "migrations" / f"{MIGRATION.__name__.rpartition('.')[2]}.py"
+        written = migration.read_text(encoding="utf-8")
+        assert written.count(MIGRATION.RESOLVE_EDGES) == 1
+        migration.write_text(written.replace(MIGRATION.RESOLVE_EDGES, text), encoding="utf-8")
+
+
+def run(mutant: Mutant, scenario: str, *, jobs: int, seed: int = 1) -> Shown:
+    """Run a scenario with the mutant in every process, this one's checks included. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix="conveyor-mutant-") as place:
+        folder = Path(place)
+        copy_with(mutant, folder)
+        # First on the path, and the current folder not on it at all.
+        environment = os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+        arguments = ["--scenario", scenario, "--jobs", str(jobs), "--seed", str(seed), "--results", place]
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.faults", *arguments],
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        path = folder / f"fault-{scenario}.json"
+        result = json.loads(path.read_text()) if path.exists() else {}
+        return Shown(
+            mutant=mutant.what, scenario=scenario, violations=result.get("violations", []),
+            refusal=result.get("refusal"), complaints=result.get("complaints", []),
+            stuck=None if result else (done.stderr.strip().splitlines() or ["no result"])[-1],
+        )  # fmt: skip
+
+
+def loaded_from(mutant: Mutant, statement: str) -> str:
+    """Return the text that a process with the mutant's package has for a statement: what `run` relies on."""
+    with tempfile.TemporaryDirectory(prefix="conveyor-mutant-") as place:
+        copy_with(mutant, Path(place))
+        environment = os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": f"{place}{os.pathsep}{ROOT}"}
+        code = f"from conveyor_django.sql import statement; print(statement({statement!r}), end='')"
+        return subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        ).stdout
