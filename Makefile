@@ -16,7 +16,7 @@ PORT ?= 8000
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler soak ci clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc soak ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,13 @@ worker: $(READY) ## Run a worker (ARGS='--queues orders')
 scheduler: $(READY) ## Run a scheduler alone
 	@$(MANAGE) conveyor_scheduler $(ARGS)
 
+# One after the other: each has a server and processes of its own. python -m tests.faults runs them with other numbers.
+faults: $(READY) ## Break processes, server and network under 60 jobs, in every way there is (ARGS='-k kill' for a part)
+	$(BIN)/python -m pytest -m fault -q $(ARGS)
+
+tlc: $(READY) ## Check the TLA+ models, and that TLC finds what is wrong with each mutant (ARGS=Wakeup for a part)
+	$(BIN)/python -m spec.run $(ARGS)
+
 soak: $(READY) ## 100,000 no-op jobs through one worker, none lost, none doubled; empties Conveyor's tables
 	$(BIN)/python -m benchmarks.soak $(ARGS)
 
@@ -86,5 +93,5 @@ ci: ## All that CI does: the checks, and the suite on three Pythons
 	.ci/run
 
 clean: ## Remove the environments, the embedded database and all caches
-	rm -rf .venv .venvs .postgres build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venvs .postgres build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

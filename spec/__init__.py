@@ -1,0 +1,1 @@
+"""The protocol as TLA+ modules, and what runs TLC over them."""
