@@ -1,7 +1,7 @@
 -- Make way for a newer job of the same key: a job that waits is cancelled, one that has ended stays as it is, and gives
--- its key up, for the insert behind this statement. One row is locked, so this may wait for its lock; the WHERE is evaluated again on what the other
--- transaction left, so a claim that came first wins. Its payload stays: a claim that reads it by an older snapshot
--- must find the arguments of the job that it claimed.
+-- its key up, for the insert behind this statement. One row is locked, so this may wait for its lock; the WHERE is
+-- evaluated again on what the other transaction left, so a claim that came first wins. Its payload stays: a claim that
+-- reads it by an older snapshot must find the arguments of the job that it claimed.
 UPDATE conveyor_job
 SET state = CASE WHEN state IN ('scheduled', 'ready') THEN 'cancelled' ELSE state END,
     parked = NULL, idempotency_key = NULL,

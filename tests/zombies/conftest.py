@@ -13,6 +13,7 @@ from conveyor_django.db import Connection
 
 from ..support.bench import delete_jobs
 from ..support.connections import Connect
+from ..trace.log import install, uninstall
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,11 +41,13 @@ CREATE OR REPLACE TRIGGER test_one_at_once AFTER UPDATE OF state ON conveyor_job
 
 @pytest.fixture
 def main(transactional_db: None, connect: Connect) -> Iterator[Connection]:
-    """The connection of those who live on."""
+    """The connection of those who live on, in a database that logs what is done."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE IF NOT EXISTS test_effect (name text NOT NULL)")
     main = connect()
+    install(main)
     yield main
+    uninstall(main)
     main.execute("DROP TRIGGER IF EXISTS test_one_at_once ON conveyor_job")
     delete_jobs(main)
     # An event loop of async_to_sync lives as long as the traceback of what was raised in it.

@@ -2,7 +2,8 @@
 
 Its lease lapses while it stands; whoever can take the job over does, and runs it to its end; then it goes on. In half
 of the tests the rescuer also ends its sessions, in the other half it leaves them, so that a zombie that has locked the
-job's row keeps it until it goes on, and may then be the one that ends it.
+job's row keeps it until it goes on, and may then be the one that ends it. What all of them did is held against the
+model of the protocol (`tests/trace`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ from conveyor_django.outcomes import Answer
 from ..support.bench import delete_jobs
 from ..support.connections import Connect
 from ..support.factories import in_seconds
+from ..trace.check import check
+from ..trace.log import clear, read_log
+from ..trace.model import Rules
 from .conftest import ONE_AT_ONCE
 from .harness import Side, Stop, Worker, Zombie
 from .lives import LIVES, Life
 
 MORE_THAN_ANY = 100
+MAX_LOST = 99
+# What the model that the log is held against has to know.
+RULES = Rules(max_lost=MAX_LOST)
 
 
 @pytest.mark.parametrize("rescuer", ["leaves its sessions", "ends its sessions"])
@@ -39,6 +46,7 @@ def test_wherever_it_stops_nothing_is_doubled_and_nothing_lost(
     for at in range(1, MORE_THAN_ANY):
         delete_jobs(main)
         main.execute("DELETE FROM test_effect")
+        clear(main)
         life.enqueue()
         zombie = Zombie(Stop(at, side), connect, connection)
         stands = zombie.begin()
@@ -52,6 +60,7 @@ def test_wherever_it_stops_nothing_is_doubled_and_nothing_lost(
         # It may have given the job back, or have kept others from it until now.
         take_over(main)
         assert_ended_once(life, zombie, main)
+        assert check(read_log(main), RULES) is None, zombie.stop.where
         if not stands:
             break
     assert at > life.least, f"the hook has seen {at - 1} statements only"
@@ -59,7 +68,7 @@ def test_wherever_it_stops_nothing_is_doubled_and_nothing_lost(
 
 def take_over(main: Connection) -> None:
     """Rescue what is held, its lease lapsed; run what is ready to its end."""
-    Job.objects.rescue_jobs(limit=10, max_lost=99, now=in_seconds(3600), on=main)
+    Job.objects.rescue_jobs(limit=10, max_lost=MAX_LOST, now=in_seconds(3600), on=main)
     while True:
         sweep_until_clean(alias="default", on=main)
         Job.objects.unpark_jobs(Job.objects.list_parked_keys(limit=100, on=main), on=main)
