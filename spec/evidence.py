@@ -1,0 +1,115 @@
+"""``python -m spec.evidence``: write the tables of docs/evidence.md from the files in results/.
+
+Each table stands between a line ``<!-- name -->`` and the next ``<!-- end -->``. What has no result file keeps its
+table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parent.parent
+RESULTS: Final = ROOT / "results"
+PAGE: Final = ROOT / "docs" / "evidence.md"
+
+
+def main() -> int:
+    """Rewrite the tables; return the exit code: 1 if the page lacks the place of one."""
+    page = PAGE.read_text("utf-8")
+    missing = []
+    for name, make in TABLES.items():
+        if not (table := make()):
+            continue
+        page, count = re.subn(
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda match, table=table: f"{match[1]}{table}{match[2]}", page,
+            flags=re.DOTALL,
+        )  # fmt: skip
+        if not count:
+            missing.append(name)
+    PAGE.write_text(page, "utf-8")
+    for name in missing:
+        print(f"{PAGE} has no place for the table {name!r}: a line <!-- {name} --> and one <!-- end -->.")
+    return 1 if missing else 0
+
+
+def _models() -> str:
+    rows = [
+        (f"`{one['name']}`", one["about"], _number(one["generated"]), _number(one["distinct"]), one["depth"] or "–",
+         one["seconds"], one["verdict"])
+        for one in _read("tlc.json") if not one["name"].startswith("mutants/")
+    ]  # fmt: skip
+    return _table(("configuration", "about", "generated", "distinct", "depth", "s", "verdict"), rows)
+
+
+def _model_mutants() -> str:
+    rows = [
+        (f"`{one['name'].removeprefix('mutants/')}`", one["about"], _outcome(one))
+        for one in _read("tlc.json") if one["name"].startswith("mutants/")
+    ]  # fmt: skip
+    return _table(("mutant", "what is gone", "TLC"), rows)
+
+
+def _outcome(one: dict[str, Any]) -> str:
+    return f"redundant: {one['redundant']}" if one["redundant"] else str(one["verdict"])
+
+
+def _faults() -> str:
+    results = [json.loads(path.read_text("utf-8")) for path in sorted(RESULTS.glob("fault-*.json"))]
+    rows = [
+        (f"`{one['scenario']}`", one["what"], f"{one['succeeded']} of {one['jobs']}",
+         len(one["violations"]) + len(one["complaints"]) + (one["refusal"] is not None),
+         one["begins"], one["lost"], "–" if one["recovery"] is None else f"{one['recovery']:.1f}")
+        for one in results
+    ]  # fmt: skip
+    return _table(("scenario", "what", "ended well", "violations", "runs", "lost", "recovery, s"), rows)
+
+
+def _sql_mutants() -> str:
+    mutants = _read("sql-mutants.json")
+    seen = Counter(who for one in mutants for who in one["said"])
+    columns = [who for who, _ in seen.most_common()]
+    rows = [
+        (one["mutant"], *("×" if who in one["said"] else "" for who in columns)) for one in mutants
+    ]  # fmt: skip
+    return _table(("mutant", *(f"{who} ({seen[who]})" for who in columns)), rows)
+
+
+def _read(name: str) -> list[dict[str, Any]]:
+    path = RESULTS / name
+    if not path.exists():
+        return []
+    found: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _table(heading: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    lines = [_row(heading), *(_row(row) for row in rows)]
+    if len(lines) == 1:
+        return ""
+    return "\n".join([lines[0], "|" + "---|" * (lines[0].count("|") - 1), *lines[1:]]) + "\n"
+
+
+def _row(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
+
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "models": _models,
+    "model mutants": _model_mutants,
+    "faults": _faults,
+    "sql mutants": _sql_mutants,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
