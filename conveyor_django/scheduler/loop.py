@@ -84,6 +84,8 @@ class SchedulerLoop(DatabaseLoop):
         self._once = once
         self._woken = threading.Event()
         self._connections = 0
+        # Who has the first turn on the next connection: its place in DUTIES.
+        self._first = 0
 
     def wake(self) -> None:
         """Look now, as far as the duties' pace allows."""
@@ -97,7 +99,7 @@ class SchedulerLoop(DatabaseLoop):
 
     def work(self, connection: Connection) -> None:
         """Give each duty its turn when it is due, and wait in between."""
-        turns = [self._turn(duty) for duty in DUTIES]
+        turns = [self._turn(duty) for duty in (*DUTIES[self._first :], *DUTIES[: self._first])]
         while not self.stopping.is_set():
             self._look_round(turns, connection)
             self.healthy()
@@ -120,7 +122,10 @@ class SchedulerLoop(DatabaseLoop):
             raise transient
 
     def _look(self, turn: Turn, connection: Connection) -> BaseException | None:
-        """Look once; return the error if it is transient, raise it if the connection is of no more use."""
+        """Look once; return the error if it is transient, raise it if the connection is of no more use.
+
+        Then the next connection begins with the duty behind: one that breaks every connection starves no other.
+        """
         began = time.monotonic()
         failure: BaseException | None = None
         turn.look = Look()
@@ -128,6 +133,7 @@ class SchedulerLoop(DatabaseLoop):
             turn.look = turn.duty.look_once(connection)
         except Exception as error:
             if not is_usable(connection):
+                self._first = (DUTIES.index(type(turn.duty)) + 1) % len(DUTIES)
                 raise
             failure = self._failed(turn.duty, error)
         turn.pace.looked(turn.look, began=began, usual=self._interval())

@@ -132,6 +132,12 @@ class TestLife:
         for _ in range(2):
             wait_until_ready(due_job())
 
+    def test_a_duty_that_ends_every_connection_starves_none_behind_it(self, start_loop, monkeypatch):
+        monkeypatch.setattr(loop_module, "DUTIES", (HangUp, Promote))
+        start_loop()
+        for _ in range(2):
+            wait_until_ready(due_job())
+
     def test_stop_ends_it_in_the_midst_of_its_wait(self, start_loop):
         job = due_job()
         loop = start_loop(scheduler_seconds=NEVER)
