@@ -67,36 +67,43 @@ def drop(stage: Stage, proxy: Proxy) -> None:
 def half_open(stage: Stage, proxy: Proxy) -> None:
     """Let every connection go silent for good; new ones are as before."""
     stage.wait_begun(0.2, 0.4)
-    with stage.fault("every connection is half open"):
+    with stage.fault("every connection is half open"), _given_up(stage, "pump", "heartbeat"):
         assert proxy.freeze(which=_of_workers) > 0
-        _wait_given_up(stage, "pump", "heartbeat")
 
 
 def deaf(stage: Stage, proxy: Proxy) -> None:
     """Let the server hear everybody, and nobody hear the server."""
     stage.wait_begun(0.2, 0.4)
-    with stage.fault("no reply passes on the connections of that moment"):
+    with stage.fault("no reply passes on the connections of that moment"), _given_up(stage, "pump", "heartbeat"):
         assert proxy.freeze([Side.REPLIES], which=_of_workers) > 0
-        _wait_given_up(stage, "pump", "heartbeat")
 
 
 def silent_heartbeats(stage: Stage, proxy: Proxy) -> None:
     """Let the heartbeats' connections go silent, and no other."""
     stage.wait_begun(0.2, 0.4)
-    with stage.fault("the heartbeats' connections are half open"):
+    with stage.fault("the heartbeats' connections are half open"), _given_up(stage, "heartbeat"):
         assert proxy.freeze(which=lambda link: link.requests.application_name.endswith(" heartbeat")) > 0
-        _wait_given_up(stage, "heartbeat")
 
 
 def _of_workers(link: Link) -> bool:
     return link.requests.application_name != PRODUCER
 
 
-def _wait_given_up(stage: Stage, *loops: str) -> None:
-    """Wait until these loops of each child of the first worker have given their connections up."""
-    worker = stage.fleet.workers[0]
-    for loop in loops:
-        worker.wait_for("database.unavailable", loop=loop, count=len(stage.fleet.children()))
+@contextmanager
+def _given_up(stage: Stage, *loops: str) -> Iterator[None]:
+    """Wait, behind the block, until these loops of the children of before it have given their connections up.
+
+    A child whose handlers wait for a silent connection may have ended instead.
+    """
+    [worker] = stage.fleet.workers
+    children = stage.fleet.children()
+    yield
+
+    def has_given_up(child: int) -> bool:
+        logged = all(worker.log("database.unavailable", loop=loop, process=child) for loop in loops)
+        return logged or child not in worker.child_pids()
+
+    stage.wait(lambda: all(map(has_given_up, children)), "its loops have given their connections up")
 
 
 def lose_replies(stage: Stage, proxy: Proxy) -> None:
