@@ -12,8 +12,8 @@ from django.db import InterfaceError, OperationalError, connection
 from conveyor_django import InvalidWorkflow, set_caps, workflow
 from conveyor_django.models import Job
 
-from . import jobs
-from .workload import EXACT_CAP, KEY_CAP, Graph, Single
+from . import jobs, stubborn
+from .workload import EXACT_CAP, KEY_CAP, STUBBORN, Graph, Single
 
 T = TypeVar("T")
 
@@ -60,7 +60,8 @@ def _set_caps() -> None:
 
 
 def _enqueue_single(item: Single) -> dict[str, int]:
-    task = getattr(jobs, item.kind).using(idempotency_key=item.name, concurrency_key=item.key)
+    module = stubborn if item.kind in STUBBORN else jobs
+    task = getattr(module, item.kind).using(idempotency_key=item.name, concurrency_key=item.key)
     return {item.name: _id(task.enqueue(item.name, item.work).id)}
 
 

@@ -165,14 +165,14 @@ def fenced(context: ConveyorContext, name: str, milliseconds: int) -> str:
         with transaction.atomic():
             context.fence()
             # An earlier run may have committed it and been lost after that.
-            if not _is_written(run.job):
+            if not is_written(run.job):
                 work(milliseconds)
                 run.insert(name, None)
         run.put()
     return name
 
 
-def _is_written(job: int) -> bool:
+def is_written(job: int) -> bool:
     """Say whether a run of the job has committed its row."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM test_effect WHERE job = %s", (job,))

@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True, help="Jobs per second.")
     parser.add_argument("--plain", action="store_true", help="No caps, no keys.")
+    parser.add_argument("--only", nargs="*", default=[], help="Kinds of jobs; default: all of them, and graphs.")
     parser.add_argument("--newcomers", type=int, default=0, help="Jobs of a task that only newer code knows, last.")
     parser.add_argument("--half-way", type=Path, help="Wait for this file after the first half.")
     given = parser.parse_args()
@@ -35,7 +36,7 @@ def main() -> None:
     producer = Enqueuing()
     if not given.plain:
         producer.set_caps()
-    items = list(plan(given.jobs - given.newcomers, given.seed, capped=not given.plain))
+    items = list(plan(given.jobs - given.newcomers, given.seed, capped=not given.plain, only=given.only))
     items += [Single(f"{given.jobs - n:05}-newcomer", "newcomer", 20) for n in range(given.newcomers, 0, -1)]
     clock = _Clock(given.rate)
     for done, item in enumerate(items):

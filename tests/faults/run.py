@@ -119,6 +119,8 @@ def _producer(scenario: Scenario, stage: Stage, *, rate: float) -> Iterator[subp
     arguments += ["--newcomers", str(scenario.newcomers)]
     if not scenario.capped:
         arguments.append("--plain")
+    if scenario.only:
+        arguments += ["--only", *scenario.only]
     if scenario.halves:
         arguments += ["--half-way", str(stage.half_way)]
     producer = subprocess.Popen(
@@ -148,10 +150,11 @@ def _told(scenario: Scenario, stage: Stage, folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"fault-{scenario.name}.log"
-        path.write_text("\n\n".join(process.dump() for process in stage.fleet.everything))
-        error.add_note(f"What the processes said is in {path}.")
+        if started := stage.started:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"fault-{scenario.name}.log"
+            path.write_text("\n\n".join(process.dump() for process in started))
+            error.add_note(f"What the processes said is in {path}.")
         raise
 
 

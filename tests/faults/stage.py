@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..history.records import History
+from ..support.processes import Process
 from ..support.server import Server
 from ..support.waits import wait_until
 from .fleet import Fleet
@@ -66,8 +67,13 @@ class Stage:
     jobs: int
     seed: int
     folder: Path
-    # Set once the processes have been started.
+    # Set when the processes are started: not where `around` has failed.
     fleet: Fleet = field(init=False)
+
+    @property
+    def started(self) -> list[Process]:
+        """Every process that was started, as far as it came to that."""
+        return self.fleet.everything if hasattr(self, "fleet") else []
 
     @property
     def half_way(self) -> Path:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from .packages import PackageMissing, program
 from .result import HEADING
 from .run import run
-from .scenarios import SCENARIOS
+from .scenarios import SCENARIOS, Scenario
+from .scenarios.calm import nothing
+from .stage import Stage
 
 pytestmark = [pytest.mark.fault, pytest.mark.timeout(300)]
 
@@ -34,3 +39,17 @@ def test_every_job_ends_well_once(name: str, show: Callable[[str], None], reques
     show(f"\r{result.line()}")
     assert result.wrong == []
     assert (result.accepted, result.succeeded) == (JOBS, JOBS)
+
+
+def test_a_fault_that_cannot_be_injected_says_so(tmp_path: Path) -> None:
+    """It fails before any process was started, and what it failed of is what is raised."""
+
+    @contextmanager
+    def around(stage: Stage) -> Iterator[None]:
+        program("no-such-program", "no-such-package")
+        yield
+
+    scenario = Scenario(name="impossible", what="needs what is not there", strike=nothing, around=around)
+    with pytest.raises(PackageMissing, match="no-such-package"):
+        run(scenario, jobs=1, seed=1, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []

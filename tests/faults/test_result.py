@@ -9,7 +9,7 @@ import pytest
 from .fleet import tracebacks
 from .result import Spread, recovery, victims
 from .scenarios.mix import FAULTS, planned
-from .workload import GRAPH_SIZE, Graph, plan
+from .workload import GRAPH_SIZE, STUBBORN, Graph, Single, plan, with_effect
 
 
 def record(event: str, at: float, *, job: int = 1, token: int = 1, pid: int = 10, **fields: Any) -> dict[str, Any]:
@@ -64,6 +64,12 @@ def test_a_plan_has_so_many_jobs_and_is_the_seed_s(jobs: int) -> None:
     assert list(plan(jobs, 7)) == list(plan(jobs, 7))
     assert jobs < GRAPH_SIZE or any(isinstance(item, Graph) for item in plan(jobs, 7))
     assert jobs < GRAPH_SIZE or list(plan(jobs, 7)) != list(plan(jobs, 8))
+
+
+def test_a_plan_may_have_some_kinds_only() -> None:
+    items = list(plan(9, 1, only=STUBBORN))
+    assert [item.kind for item in items if isinstance(item, Single)] == [*STUBBORN, *STUBBORN, STUBBORN[0]]
+    assert with_effect(name for item in items for name in item.names) == []
 
 
 def test_the_schedule_of_the_mix_is_the_seed_s() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,8 +18,15 @@ KINDS: Final = (
     "capped",  # in a queue with an exact cap
     "keyed",  # under a concurrency key
 )
+# The tasks of tests.faults.stubborn, and what a zombie of each does.
+STUBBORN: Final = (
+    "returns",  # ends well: succeed_jobs
+    "raises",  # ends otherwise: end_attempts
+    "records",  # records a step: record_step
+    "fences",  # writes behind the fence: hold_fence
+)
 # Those whose effect does not commit with their success.
-APART: Final = ("coroutine", "fenced")
+APART: Final = ("coroutine", "fenced", *STUBBORN)
 # How the names of the cron entry's jobs begin, which are no part of the plan.
 TICK: Final = "tick-"
 # Jobs between two graphs, the graph included.
@@ -84,13 +91,16 @@ class Graph:
         return [self.root, *self.leaves, self.join, self.callback]
 
 
-def plan(jobs: int, seed: int, *, capped: bool = True) -> Iterator[Single | Graph]:
-    """Yield what to enqueue, `jobs` jobs in all; without caps and keys every claim is by claim_plain_jobs.sql."""
+def plan(jobs: int, seed: int, *, capped: bool = True, only: Sequence[str] = ()) -> Iterator[Single | Graph]:
+    """Yield what to enqueue, `jobs` jobs in all; without caps and keys every claim is by claim_plain_jobs.sql.
+
+    `only`: of these kinds, in turn, and no graphs.
+    """
     chance = random.Random(seed)  # noqa: S311 - the same plan for the same seed
-    kinds = KINDS if capped else KINDS[:-2]
+    kinds = only or (KINDS if capped else KINDS[:-2])
     number = 0
     while number < jobs:
-        if number % GRAPH_EVERY == 0 and jobs - number >= GRAPH_SIZE:
+        if not only and number % GRAPH_EVERY == 0 and jobs - number >= GRAPH_SIZE:
             yield Graph(f"{number:05}-graph", chance.randint(*WORK))
             number += GRAPH_SIZE
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -56,6 +56,8 @@ class Scenario:
     parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # Whether the workload has exact caps and concurrency keys.
     capped: bool = True
+    # The kinds of its jobs; none: all of KINDS, and graphs.
+    only: Sequence[str] = ()
     # Jobs of the task that only newer code knows, in the end of the producer's plan.
     newcomers: int = 0
     # Whether it takes minutes: run when it is named, only.

@@ -5,9 +5,13 @@ from __future__ import annotations
 import signal
 from typing import Final
 
+import psycopg
+
 from ...support.waits import wait_until
 from ..fleet import send
+from ..gates import EARLY, LATER, Gates
 from ..stage import PATIENCE, Stage
+from ..workload import STUBBORN
 from .base import Scenario, at_a_third
 
 # Of children in a row.
@@ -45,6 +49,34 @@ def freeze_child(stage: Stage) -> None:
             _wait_taken(stage, owner)
         finally:
             send(signal.SIGCONT, [pid])
+
+
+def thaw_early(stage: Stage) -> None:
+    """Freeze a child of which each run will be a zombie, and let it go on while the newer runs of its jobs are at work.
+
+    Those go on only when the zombie's process has ended, and with it all that it had to say. It is not told that it was
+    declared dead before its handlers have ended: that is by its heartbeat, which a lock of somebody else's keeps away.
+    """
+    gates, fleet = Gates(stage.folder), stage.fleet
+    stage.wait(lambda: len(gates.waiting(EARLY)) == len(STUBBORN), "every place is taken by a run that does not listen")
+    [worker], [pid], jobs = fleet.workers, fleet.children(), gates.waiting(EARLY)
+    owner = fleet.incarnation(pid)
+    with stage.fault("SIGSTOP of a child until the next runs of its jobs are at work"):
+        send(signal.SIGSTOP, [pid])
+        try:
+            gates.say_frozen(jobs)
+            # What was lost before runs alone in its process.
+            fleet.start_worker("--processes", str(len(jobs)), "--concurrency", "1")
+            stage.wait(lambda: gates.waiting(LATER) == jobs, "the next run of each is at work")
+            _wait_declared_dead(stage, owner)
+            with psycopg.connect(stage.server.url) as other:
+                other.execute("LOCK TABLE conveyor_worker IN SHARE ROW EXCLUSIVE MODE")
+                send(signal.SIGCONT, [pid])
+                stage.wait(lambda: not stage.runs_of(pid), "the zombie's handlers have ended")
+        finally:
+            send(signal.SIGCONT, [pid])
+        stage.wait(lambda: pid not in worker.child_pids(), "the zombie has ended")
+        gates.settle()
 
 
 def freeze_supervisor(stage: Stage) -> None:
@@ -91,6 +123,11 @@ def _wait_taken(stage: Stage, owner: str) -> None:
     wait_until(lambda: not stage.server.rows(held), "others have taken its jobs", patience=PATIENCE)
 
 
+def _wait_declared_dead(stage: Stage, owner: str) -> None:
+    known = f"SELECT 1 FROM conveyor_worker WHERE incarnation = '{owner}'"
+    wait_until(lambda: not stage.server.rows(known), "its worker was declared dead", patience=PATIENCE)
+
+
 SCENARIOS = [
     Scenario(
         name="kill-child",
@@ -116,6 +153,15 @@ SCENARIOS = [
         name="freeze-child",
         what="SIGSTOP of a child until others have taken its jobs, then SIGCONT",
         strike=at_a_third(freeze_child),
+    ),
+    Scenario(
+        name="thaw-early",
+        what="SIGSTOP of a child with handlers that cannot be stopped, SIGCONT while others run its jobs",
+        strike=thaw_early,
+        processes=1,
+        concurrency=len(STUBBORN),
+        only=STUBBORN,
+        capped=False,
     ),
     Scenario(
         name="freeze-supervisor",

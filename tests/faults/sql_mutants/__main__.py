@@ -1,6 +1,7 @@
 """``python -m tests.faults.sql_mutants``: break each guard of the SQL, and show who notices.
 
-With ``--scenario NAME`` real workers run with each mutant under that fault instead. Uses the migrated database of
+With ``--scenario NAME`` real workers run with each mutant under that fault instead; with ``--real`` with each main
+guard's mutant under the fault that should show it (``results/sql-mutants-real.json``). Uses the migrated database of
 DATABASE_URL, in a schema of its own; writes ``results/sql-mutants.json``.
 """
 
@@ -31,8 +32,11 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=Path("results"), help="Folder (default %(default)s/).")
     parser.add_argument("--scenario", help="A scenario of `python -m tests.faults`, for real workers with the mutants.")
     parser.add_argument("--jobs", type=int, default=60, help="Jobs of a scenario (default %(default)s).")
+    parser.add_argument("--real", action="store_true", help="Real workers, each mutant under a fault that fits it.")
     given = parser.parse_args()
     mutants = [mutant for mutant in PLAYED if given.only in mutant.what]
+    if given.real:
+        return _under_its_fault(given)
     if given.scenario:
         return _under_a_fault([mutant for mutant in mutants if not mutant.without_index], given)
     print(HEADING)
@@ -57,9 +61,27 @@ def _under_a_fault(mutants: list[Mutant], given: argparse.Namespace) -> int:
     for mutant in mutants:
         shown = run(mutant, given.scenario, jobs=given.jobs)
         print("caught" if shown.is_caught else "unseen", mutant.what, flush=True)
-        for what in filter(None, [shown.refusal, shown.stuck, *shown.violations[:1], *shown.complaints[:1]]):
-            print(f"    {what.splitlines()[0]}", flush=True)
+        for who, what in shown.said.items():
+            print(f"    {who}: {what}", flush=True)
     return 0
+
+
+def _under_its_fault(given: argparse.Namespace) -> int:
+    """Run the table of real workers; it fails where one is unseen that should be caught."""
+    from .real import run
+    from .real_table import CASES, write
+
+    shown, wrong = [], []
+    for case in [case for case in CASES if given.only in case.mutant.what]:
+        seen = run(case.mutant, case.scenario, jobs=case.jobs)
+        shown.append((case, seen))
+        path = write(shown, given.results)
+        print(f"{', '.join(seen.said) or 'unseen':<18} {case.scenario:<14} {case.mutant.what}", flush=True)
+        wrong += [case.mutant.what] if not seen.is_caught and not case.covered_by else []
+    print(f"{sum(seen.is_caught for _, seen in shown)} of {len(shown)} caught; in {path}")
+    for what in wrong:
+        print(f"    MISSED: {what}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
