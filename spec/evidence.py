@@ -26,10 +26,7 @@ def main() -> int:
     for name, make in TABLES.items():
         if not (table := make()):
             continue
-        page, count = re.subn(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda match, table=table: f"{match[1]}{table}{match[2]}", page,
-            flags=re.DOTALL,
-        )  # fmt: skip
+        page, count = re.subn(rf"(?s)(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", _literal(table), page)
         if not count:
             missing.append(name)
     PAGE.write_text(page, "utf-8")
@@ -63,11 +60,35 @@ def _faults() -> str:
     results = [json.loads(path.read_text("utf-8")) for path in sorted(RESULTS.glob("fault-*.json"))]
     rows = [
         (f"`{one['scenario']}`", one["what"], f"{one['succeeded']} of {one['jobs']}",
-         len(one["violations"]) + len(one["complaints"]) + (one["refusal"] is not None),
-         one["begins"], one["lost"], "–" if one["recovery"] is None else f"{one['recovery']:.1f}")
-        for one in results
+         _wrong(one), one["begins"], one["lost"], "–" if one["recovery"] is None else f"{one['recovery']:.1f}")
+        for one in results if one["scenario"] != "mix"
     ]  # fmt: skip
     return _table(("scenario", "what", "ended well", "violations", "runs", "lost", "recovery, s"), rows)
+
+
+def _mix() -> str:
+    path = RESULTS / "fault-mix.json"
+    if not path.exists():
+        return ""
+    one = json.loads(path.read_text("utf-8"))
+    spread = one["victims"]
+    return _table(
+        ("jobs", "seed", "s", "faults", "ended well", "violations", "runs", "lost", "enqueues that raised",
+         "recovery p50", "p95", "longest"),
+        [(one["jobs"], one["seed"], one["seconds"], len(one["faults"]), one["succeeded"], _wrong(one), one["begins"],
+          one["lost"], one["refused"], *(f"{spread[which]:.1f} s" for which in ("p50", "p95", "longest")))],
+    )  # fmt: skip
+
+
+def _wrong(one: dict[str, Any]) -> int:
+    return len(one["violations"]) + len(one["complaints"]) + (one["refusal"] is not None)
+
+
+def _real_mutants() -> str:
+    rows = [
+        (one["mutant"], one["scenario"], ", ".join(one["said"]) or "–") for one in _read("sql-mutants-real.json")
+    ]  # fmt: skip
+    return _table(("mutant", "scenario", "seen by"), rows)
 
 
 def _sql_mutants() -> str:
@@ -78,6 +99,11 @@ def _sql_mutants() -> str:
         (one["mutant"], *("×" if who in one["said"] else "" for who in columns)) for one in mutants
     ]  # fmt: skip
     return _table(("mutant", *(f"{who} ({seen[who]})" for who in columns)), rows)
+
+
+def _literal(text: str) -> str:
+    """Return the text as a replacement that stands for itself."""
+    return text.replace("\\", r"\\")
 
 
 def _read(name: str) -> list[dict[str, Any]]:
@@ -107,7 +133,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "models": _models,
     "model mutants": _model_mutants,
     "faults": _faults,
+    "mix": _mix,
     "sql mutants": _sql_mutants,
+    "real mutants": _real_mutants,
 }
 
 
