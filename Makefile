@@ -16,7 +16,7 @@ PORT ?= 8000
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc soak ci clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ faults: $(READY) ## Break processes, server and network under 60 jobs, in every 
 
 tlc: $(READY) ## Check the TLA+ models, and that TLC finds what is wrong with each mutant (ARGS=Wakeup for a part)
 	$(BIN)/python -m spec.run $(ARGS)
+
+evidence: $(READY) ## Write the tables of docs/evidence.md from results/
+	$(BIN)/python -m spec.evidence
 
 soak: $(READY) ## 100,000 no-op jobs through one worker, none lost, none doubled; empties Conveyor's tables
 	$(BIN)/python -m benchmarks.soak $(ARGS)

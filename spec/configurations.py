@@ -16,6 +16,7 @@ Without `expect`, everything in the configuration must hold.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,11 @@ class Configuration:
     may_deadlock: bool = False
     workers: int = 1
     by_hand: bool = False
+
+    @property
+    def digest(self) -> str:
+        """What tells figures of this configuration from those of another text of it, or of its module."""
+        return hashlib.sha256(self.module.read_bytes() + self.path.read_bytes()).hexdigest()[:16]
 
 
 def read_configurations(folder: Path) -> list[Configuration]:

@@ -1,4 +1,4 @@
-"""``python -m spec.evidence``: write the tables of docs/evidence.md from the files in results/.
+"""``make evidence``: write the tables of docs/evidence.md from the files in results/.
 
 Each table stands between a line ``<!-- name -->`` and the next ``<!-- end -->``. What has no result file keeps its
 table.
@@ -6,6 +6,7 @@ table.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -21,6 +22,7 @@ PAGE: Final = ROOT / "docs" / "evidence.md"
 
 def main() -> int:
     """Rewrite the tables; return the exit code: 1 if the page lacks the place of one."""
+    argparse.ArgumentParser(prog="python -m spec.evidence", description=__doc__).parse_args()
     page = PAGE.read_text("utf-8")
     missing = []
     for name, make in TABLES.items():
@@ -67,16 +69,16 @@ def _faults() -> str:
 
 
 def _mix() -> str:
-    path = RESULTS / "fault-mix.json"
-    if not path.exists():
-        return ""
-    one = json.loads(path.read_text("utf-8"))
-    spread = one["victims"]
+    results = [json.loads(path.read_text("utf-8")) for path in sorted(RESULTS.glob("fault-mix-*.json"))]
+    rows = [
+        (one["jobs"], one["seed"], one["seconds"], len(one["faults"]), one["succeeded"], _wrong(one), one["begins"],
+         one["lost"], one["refused"], *(f"{one['victims'][which]:.1f} s" for which in ("p50", "p95", "longest")))
+        for one in results
+    ]  # fmt: skip
     return _table(
         ("jobs", "seed", "s", "faults", "ended well", "violations", "runs", "lost", "enqueues that raised",
          "recovery p50", "p95", "longest"),
-        [(one["jobs"], one["seed"], one["seconds"], len(one["faults"]), one["succeeded"], _wrong(one), one["begins"],
-          one["lost"], one["refused"], *(f"{spread[which]:.1f} s" for which in ("p50", "p95", "longest")))],
+        rows,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from .configurations import TEMPORAL, Configuration, InvalidConfiguration, choos
 FOLDER: Final = Path(__file__).parent / "tla"
 RESULTS: Final = Path(__file__).parent.parent / "results" / "tlc.json"
 # Lines of TLC's output that are shown where it is not what was expected: a counterexample, as a rule.
-SHOWN: Final = 200
+SHOWN: Final = 2_000
 
 Checked = tuple[Configuration, tlc.Outcome]
 
@@ -154,6 +154,7 @@ def _record(configuration: Configuration, outcome: tlc.Outcome) -> dict[str, Any
         "counterexample_states": outcome.trace,
         "seconds": round(outcome.seconds, 1),
         "workers": configuration.workers,
+        "digest": configuration.digest,
         "tlc": outcome.version,
     }
 

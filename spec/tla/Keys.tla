@@ -19,6 +19,11 @@
 (* Then the caller commits, or rolls back.  A caller that lost the reply   *)
 (* calls again.  Meanwhile workers claim and end jobs, and a scheduler     *)
 (* prunes them.                                                            *)
+(*                                                                         *)
+(* Left out: a call gives up, with an error, after some tries in a row     *)
+(* (KEY_TRIES); several calls in one transaction, whose keys may cross; a  *)
+(* caller whose transaction keeps one snapshot (REPEATABLE READ), where    *)
+(* the look finds nothing and the call fails.                              *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC
 
@@ -48,6 +53,7 @@ Ids == DOMAIN rows
 \* Guards and choices.  Mutants replace these.
 KeysAreUnique == TRUE           \* the partial unique index (queue, idempotency_key)
 FindsAnew == TRUE               \* a statement, and so a snapshot, of its own
+AnswersAfterCommit == TRUE      \* or before, and the transaction fails
 FreeingRereads == TRUE          \* the guard is evaluated under the row's lock
 BeginsAnew == TRUE              \* after a key slipped away, and with the locks of that try given up
 Order(p) == [n \in Keys |-> n]  \* all producers go through the keys in one order
@@ -58,7 +64,8 @@ TwoOrders(p) == IF p = LastReplacing THEN [n \in Keys |-> KeyCount + 1 - n] ELSE
 
 -----------------------------------------------------------------------------
 (* Rows.  `open` is the transaction that has locked a row and not ended,   *)
-(* `was` what the row was before it: others see that.                      *)
+(* `was` what the row was before it: others see that.  `stored` says that  *)
+(* the job was ever committed.                                             *)
 
 Absent == [state |-> "absent", keyed |-> FALSE]
 Now(row) == [state |-> row.state, keyed |-> row.keyed]
@@ -70,12 +77,14 @@ IsOpen(i, p) == rows[i].open \notin {<<>>, <<p>>}
 Undecided(p, k) == {i \in Ids : rows[i].key = k /\ IsOpen(i, p) /\ (rows[i].keyed \/ rows[i].was.keyed)}
 IsTaken(p, k) == KeysAreUnique /\ HoldersFor(p, k) # {}
 
-With(p, k) == Append(rows, [key |-> k, state |-> "waiting", keyed |-> TRUE, open |-> <<p>>, was |-> Absent])
+With(p, k) == Append(rows, [key |-> k, state |-> "waiting", keyed |-> TRUE, open |-> <<p>>, was |-> Absent,
+                        stored |-> FALSE])
 Undone(p) == [i \in Ids |->
     IF rows[i].open = <<p>>
     THEN [rows[i] EXCEPT !.state = rows[i].was.state, !.keyed = rows[i].was.keyed, !.open = <<>>]
     ELSE rows[i]]
-Done(p) == [i \in Ids |-> IF rows[i].open = <<p>> THEN [rows[i] EXCEPT !.open = <<>>, !.was = Absent] ELSE rows[i]]
+Done(p) == [i \in Ids |->
+    IF rows[i].open = <<p>> THEN [rows[i] EXCEPT !.open = <<>>, !.was = Absent, !.stored = TRUE] ELSE rows[i]]
 
 Spend(what) == budget[what] > 0 /\ budget' = [budget EXCEPT ![what] = @ - 1]
 
@@ -154,7 +163,7 @@ PutInPlace(p) ==
 Told(p) == [k \in Keys |-> IF MineFor(p, k) # {} THEN CHOOSE i \in MineFor(p, k) : TRUE ELSE held[p][k]]
 Commit(p) ==
     /\ Step(p) = "open"
-    /\ rows' = Done(p)
+    /\ rows' = IF AnswersAfterCommit THEN Done(p) ELSE Undone(p)
     /\ \/ Go(p, "told") /\ got' = [got EXCEPT ![p] = Told(p)] /\ UNCHANGED budget
        \/ Go(p, "idle") /\ Spend("loss") /\ UNCHANGED got
     /\ UNCHANGED <<held, saw, wrong>>
@@ -204,9 +213,9 @@ OneHolder == \A k \in Keys : Cardinality({i \in Ids :
 OneJobPerKey == (Replacing = {} /\ Prunes = 0) => \A k \in Keys : Cardinality({i \in Ids :
     rows[i].key = k /\ rows[i].state # "absent" /\ rows[i].open = <<>>}) <= 1
 
-\* Who is told that a job was accepted, or is there already, is told which.
+\* Who is told that a job was accepted, or is there already, is told which, and it was committed.
 AnswersAreJobs == \A p \in Producers : Step(p) = "told" => \A k \in Keys :
-    got[p][k] \in Ids /\ rows[got[p][k]].key = k /\ rows[got[p][k]].open # <<p>>
+    got[p][k] \in Ids /\ rows[got[p][k]].key = k /\ rows[got[p][k]].stored
 
 WhatRunsIsLeftAlone == wrong = {}
 

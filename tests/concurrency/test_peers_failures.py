@@ -10,6 +10,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from django.db import connection, transaction
 
 from conveyor_django.models import Attempt, Job, Worker
 from conveyor_django.outcomes import Answer
@@ -33,6 +34,12 @@ RESCUE_BY_ID = """
 RENEW_BY_STATE = """
     UPDATE conveyor_job SET lease_expires_at = lease_expires_at + interval '2 hours'
     WHERE id = %s AND state = 'running'
+"""
+
+RESET_STALLED = """
+    UPDATE conveyor_job SET state = 'ready', lease_owner = NULL, lease_expires_at = NULL
+    WHERE id = %s AND state = 'running' AND NOT EXISTS (
+        SELECT FROM conveyor_worker AS worker WHERE worker.incarnation = lease_owner AND NOT worker.draining)
 """
 
 
@@ -90,7 +97,7 @@ LEASE = 3.0
 @pytest.mark.fault
 @pytest.mark.django_db(transaction=True)
 def test_the_draining_worker_is_counted_stalled(tmp_path: Path) -> None:
-    """A heartbeat that stops before the drain: its jobs lapse and run a second time while the first still goes on.
+    """A drain that ends the heartbeat: who is no active worker is stalled, and its jobs run a second time meanwhile.
 
     Here a second worker, with a scheduler, stands by all the time.
     """
@@ -101,17 +108,30 @@ def test_the_draining_worker_is_counted_stalled(tmp_path: Path) -> None:
         [pid] = desk.wait_started(1)
         with running("conveyor_worker", lease=LEASE) as other:
             other.wait_for("worker.started")
+            # Active, it would be left alone by them too.
+            assert reset_by_them().state == "running"
             draining.signal(signal.SIGTERM)
             draining.wait_for("worker.stopping")
             wait_until(lambda: Worker.objects.filter(draining=True).exists(), "the heartbeat says draining")
             begun = leased_until()
             wait_until(lambda: leased_until() - begun > 2 * LEASE, "it has drained for two leases")
+            assert reset_by_them().state == "ready"
             desk.go()
             assert draining.wait() == 0
     job = Job.objects.get()
     assert (job.state, job.lease_version, job.lost_count) == ("succeeded", 1, 0)
     assert not Attempt.objects.exists()
     assert desk.lines("start") == [["start", "a", str(pid)]]
+
+
+def reset_by_them() -> Job:
+    """Return the one job as a peer's rescuer would leave it; nothing of it stays."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(RESET_STALLED, (Job.objects.get().id,))
+        seen = Job.objects.get()
+        transaction.set_rollback(True)
+    return seen
 
 
 def leased_until() -> float:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from ..support.server import Server
+from ..support.waits import wait_until
 
 ENTRY: Final = "each second"
 # Seconds between two ticks.
 PERIOD: Final = 1.0
+# So many periods an entry that ticks may be behind.
+BEHIND: Final = 3
+IS_TICKING: Final = (
+    f"SELECT last_tick >= now() - interval '{BEHIND * PERIOD} s'"
+    " AND EXISTS (SELECT FROM conveyor_job WHERE idempotency_key LIKE 'conveyor:cron:%') FROM conveyor_cron"
+)
 
 
 def add_entry(server: Server) -> None:
@@ -19,6 +26,11 @@ def add_entry(server: Server) -> None:
         f" VALUES ('{ENTRY}', '* * * * * *', 'UTC', 'tests.faults.jobs.tick', '[]', '{{}}', true, false, 'all', 1000,"
         " 'allow', 0, date_trunc('second', now()), now())"
     )
+
+
+def wait_ticked(server: Server, *, patience: float) -> None:
+    """Wait until it has ticked and is not behind. Raises TimeoutError where no scheduler ticks any more."""
+    wait_until(lambda: server.rows(IS_TICKING) == [(True,)], "a scheduler ticks", patience=patience)
 
 
 def end_entry(server: Server) -> None:

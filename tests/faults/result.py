@@ -78,12 +78,10 @@ class Result:
         """All that must not be."""
         return [*self.violations, *([self.refusal] if self.refusal else []), *self.complaints]
 
-    def write(self, folder: Path) -> Path:
-        """Write it to its file in `folder`, and return that."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"fault-{self.scenario}.json"
+    def write(self, path: Path) -> None:
+        """Write it to a file, whose folder need not be there."""
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=2) + "\n")
-        return path
 
     def line(self) -> str:
         """Return the line of the table of results."""

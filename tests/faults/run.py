@@ -24,7 +24,7 @@ from ..support.waits import wait_until
 from ..trace.check import check
 from ..trace.log import read_log
 from ..trace.model import Rules
-from .cron import ENTRY, PERIOD, add_entry, end_entry
+from .cron import ENTRY, PERIOD, add_entry, end_entry, wait_ticked
 from .finish import complaints
 from .fleet import Fleet
 from .result import Record, Result, recovery, versions, victims
@@ -47,16 +47,19 @@ def run(scenario: Scenario, *, jobs: int, seed: int, folder: Path, rate: float |
     """Run a scenario on a server of its own; write its result to `folder`, and return it.
 
     `rate`: jobs per second of the producer, in place of the scenario's. Raises AssertionError or TimeoutError where
-    the run did not come to its end: a job that does not end, a process that cannot be stopped.
+    the run did not come to its end: a job that does not end, schedulers that tick no more, a process that cannot be
+    stopped. No result is in `folder` then, nor an older one.
     """
+    path = folder / f"{scenario.result_name(jobs)}.json"
+    path.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="conveyor-fault-") as place, ExitStack() as stack:
         server = stack.enter_context(_server(scenario))
         stage = _stage(stack, scenario, server, jobs=jobs, seed=seed, folder=Path(place))
         began = time.monotonic()
-        with _told(scenario, stage, folder):
+        with _told(stage, path.with_suffix(".log")):
             _play(scenario, stage, rate=rate or scenario.rate or RATE)
         result = _judged(scenario, stage, seconds=time.monotonic() - began)
-    result.write(folder)
+    result.write(path)
     return result
 
 
@@ -96,6 +99,7 @@ def _play(scenario: Scenario, stage: Stage, *, rate: float) -> None:
     with scenario.around(stage), _fleet(scenario, stage) as fleet, _producer(scenario, stage, rate=rate) as producer:
         scenario.strike(stage)
         assert producer.wait(PATIENCE) == 0, "the producer failed"
+        wait_ticked(stage.server, patience=PATIENCE)
         end_entry(stage.server)
         _wait_ended(stage)
         fleet.stop(*fleet.processes)
@@ -145,14 +149,13 @@ def _wait_ended(stage: Stage) -> None:
 
 
 @contextmanager
-def _told(scenario: Scenario, stage: Stage, folder: Path) -> Iterator[None]:
-    """Keep what the processes said where the run does not come to its end."""
+def _told(stage: Stage, path: Path) -> Iterator[None]:
+    """Keep what the processes said in a file where the run does not come to its end."""
     try:
         yield
     except BaseException as error:
         if started := stage.started:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"fault-{scenario.name}.log"
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("\n\n".join(process.dump() for process in started))
             error.add_note(f"What the processes said is in {path}.")
         raise

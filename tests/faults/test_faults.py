@@ -42,7 +42,8 @@ def test_every_job_ends_well_once(name: str, show: Callable[[str], None], reques
 
 
 def test_a_fault_that_cannot_be_injected_says_so(tmp_path: Path) -> None:
-    """It fails before any process was started, and what it failed of is what is raised."""
+    """It fails before any process was started, and what it failed of is what is raised; no older result is left."""
+    (tmp_path / "fault-impossible.json").write_text("an older run's")
 
     @contextmanager
     def around(stage: Stage) -> Iterator[None]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from .__main__ import RESULTS, folder_of
 from .fleet import tracebacks
 from .result import Spread, recovery, victims
+from .scenarios import SCENARIOS
 from .scenarios.mix import FAULTS, planned
 from .workload import GRAPH_SIZE, STUBBORN, Graph, Single, plan, with_effect
 
@@ -77,6 +80,25 @@ def test_the_schedule_of_the_mix_is_the_seed_s() -> None:
     assert schedule == planned(10_000, 7) != planned(10_000, 8)
     assert schedule == sorted(schedule, key=lambda fault: fault[0])
     assert {name for _moment, name in schedule} == set(FAULTS)
+
+
+def test_a_result_of_a_long_scenario_has_its_size_in_its_name() -> None:
+    assert SCENARIOS["mix"].result_name(10_000) == "fault-mix-10000"
+    assert SCENARIOS["calm"].result_name(60) == "fault-calm"
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs", "seed", "minutes", "standard"),
+    [
+        ("calm", 60, 1, None, True), ("calm", 61, 1, None, False), ("calm", 60, 2, None, False),
+        ("calm", 60, 1, 1.0, False), ("mix", 10_000, 7, 10.0, True),
+    ],
+)  # fmt: skip
+def test_only_a_standard_run_is_evidence(
+    tmp_path: Path, name: str, jobs: int, seed: int, minutes: float | None, *, standard: bool
+) -> None:
+    folder = folder_of(SCENARIOS[name], jobs=jobs, seed=seed, minutes=minutes, else_in=tmp_path)
+    assert folder == RESULTS if standard else folder.parent == tmp_path
 
 
 def test_every_traceback_is_told_but_for_interrupts() -> None:

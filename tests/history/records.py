@@ -11,6 +11,9 @@ handler
     an exception passes out of it. commit(job, token), before an `effect()`: what comes behind it may come long after
     the success. step_begin, step_end(job, token, step), in the function of a durable step. put(job, token, accepted),
     what the store answered.
+worker
+    ask(job, token, verb), before the database is asked to succeed, end, renew, record or hold; answer(job, token, verb,
+    won), what it said, `won` a bool. Where the worker is Conveyor's own nobody records them: handlers do not see them.
 faults
     fault(what), healed(what).
 """

@@ -16,6 +16,7 @@ def right() -> Scene:
     _family(scene)
     _capped(scene)
     _cancelled(scene)
+    _asked(scene)
     scene.entry("minutely", 4)
     for name, policies in (("now and then: rarely", {"missed": "skip"}), ("one by one", {"overlap": "skip"})):
         scene.entry(name, 3, **policies)
@@ -138,3 +139,20 @@ def _cancelled(scene: Scene) -> None:
     scene.add("gave up")
     scene.end("gave up", scene.begin("gave up"), "cancel", "cancelled")
     scene.add("callback", offered=False, state="cancelled", workflow_role="on_failure")
+
+
+def _asked(scene: Scene) -> None:
+    """A worker tells what it asks: one answer comes late, after it has asked again; what is asked late is refused."""
+    scene.add("asked")
+    late = scene.begin("asked")
+    scene.ask("asked", late, "end")
+    scene.end("asked", late, "retry", "ready")
+    token = scene.begin("asked")
+    scene.ask("asked", late, "end")
+    scene.answer("asked", late, "end", won=True)
+    scene.answer("asked", late, "end", won=False)
+    scene.ask("asked", late, "renew")
+    scene.answer("asked", late, "renew", won=False)
+    scene.ask("asked", token, "succeed")
+    scene.succeed("asked", token)
+    scene.answer("asked", token, "succeed", won=True)

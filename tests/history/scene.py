@@ -87,6 +87,14 @@ class Scene:
         self.tell(name, token, "step_end", step=step)
         self.ledger(name, token, step)
 
+    def ask(self, name: str, token: int, verb: str) -> None:
+        """Ask the database to do something in the name of a run."""
+        self.tell(name, token, "ask", verb=verb)
+
+    def answer(self, name: str, token: int, verb: str, *, won: bool) -> None:
+        """Be told."""
+        self.tell(name, token, "answer", verb=verb, won=won)
+
     def effect(self, name: str, token: int, step: str | None = "") -> None:
         """Write an effect."""
         self.tables.effects.append(EffectRow(name=name, job=self.ids[name], token=token, step=step))

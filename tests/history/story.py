@@ -62,6 +62,13 @@ class Run:
         return max((*self.of("end"), *self.of("abort")), key=lambda line: line.number, default=None)
 
 
+class Asked(NamedTuple):
+    """What a worker asked of the database, and what it was told."""
+
+    ask: Line
+    answer: Line
+
+
 class Story:
     """Everything that the rules look at."""
 
@@ -73,6 +80,10 @@ class Story:
         self.offers: dict[str, list[Line]] = defaultdict(list)
         self.accepts: list[Line] = []
         self.requeued: set[int] = set()
+        # What was asked for, by job: its tokens and verbs; and with the answers.
+        self.asks: dict[int, set[tuple[int, str]]] = defaultdict(set)
+        self.answered: list[Asked] = []
+        self._unanswered: dict[tuple[int, int, str], list[Line]] = defaultdict(list)
         for number, record in enumerate(history, 1):
             try:
                 self._take(Line(number, record))
@@ -90,10 +101,22 @@ class Story:
             case "begin" | "commit" | "end" | "abort" | "step_begin" | "step_end" | "put":
                 job, token = line["job"], line["token"]
                 self._run(job, token).take(line)
+            case "ask":
+                self.asks[line["job"]].add((line["token"], line["verb"]))
+                self._unanswered[line["job"], line["token"], line["verb"]].append(line)
+            case "answer":
+                self._answer(line)
             case "refuse" | "fault" | "healed":
                 pass
             case unknown:
                 raise BrokenHistory(f"line {line.number}: nobody records {unknown!r}")
+
+    def _answer(self, line: Line) -> None:
+        asks = self._unanswered[line["job"], line["token"], line["verb"]]
+        if not asks:
+            raise BrokenHistory(f"line {line.number}: nobody asked for {line.record}")
+        # Of several the first: what is held against a late ask must not be the answer to an earlier one.
+        self.answered.append(Asked(asks.pop(0), line))
 
     def _run(self, job: int, token: int) -> Run:
         runs = self.runs[job]

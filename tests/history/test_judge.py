@@ -78,7 +78,12 @@ def test_a_violation_can_be_understood_at_night() -> None:
                                                              " begin pid=2 job=3 token=2 name='frozen'"]  # fmt: skip
 
 
-@pytest.mark.parametrize("record", [{"event": "began"}, {"event": "begin", "job": 1}])
+@pytest.mark.parametrize(
+    "record", [
+        {"event": "began"}, {"event": "begin", "job": 1},
+        {"event": "answer", "job": 1, "token": 1, "verb": "end", "won": True},
+    ],
+)  # fmt: skip
 def test_a_record_that_is_none(record: dict[str, object]) -> None:
     scene = right()
     scene.lines.append({"at": 0.0, "pid": 1} | record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -51,6 +52,18 @@ def a_job_waits_whose_producer_was_refused(scene: Scene) -> None:
     scene.note("offer", name="unheard", key="unheard")
     scene.note("refuse", name="unheard", error="the connection is closed")
     scene.add("unheard", offered=False, key="unheard")
+
+
+@wrong("not ended")
+def a_tick_s_job_waits(scene: Scene) -> None:
+    scene.entry("late", 2)
+    scene.add("late 2", offered=False, key=f"conveyor:cron:late:{MIDNIGHT + 2 * MINUTE:%Y-%m-%dT%H:%M:%SZ}")
+    _count_tick(scene, "late", MIDNIGHT + 2 * MINUTE)
+
+
+@wrong("not ended")
+def a_callback_is_still_blocked(scene: Scene) -> None:
+    scene.set("callback", state="blocked")
 
 
 @wrong("key made two jobs")
@@ -186,6 +199,29 @@ def a_lost_run_left_no_trace(scene: Scene) -> None:
     scene.drop(scene.tables.attempts, "frozen", lease_version=1)
 
 
+@wrong("outcome nobody asked for")
+def a_run_was_ended_that_its_worker_did_not_name(scene: Scene) -> None:
+    scene.lines = [line for line in scene.lines if line.get("verb") != "end"]
+
+
+@wrong("outcome nobody asked for")
+def a_run_succeeded_by_the_name_of_another(scene: Scene) -> None:
+    for event in ("ask", "answer"):
+        scene.line("asked", event, verb="succeed")["token"] = 1
+    scene.line("asked", "answer", verb="succeed")["won"] = False
+
+
+@wrong("stale token won")
+def a_late_renewal_was_taken(scene: Scene) -> None:
+    scene.line("asked", "answer", verb="renew")["won"] = True
+
+
+@wrong("stale token won")
+def a_late_outcome_was_taken(scene: Scene) -> None:
+    scene.ask("asked", 1, "end")
+    scene.answer("asked", 1, "end", won=True)
+
+
 @wrong("token of two runs")
 def two_processes_ran_under_one_token(scene: Scene) -> None:
     scene.lines.append(scene.line("frozen", "begin", token=2) | {"pid": 2})
@@ -267,7 +303,7 @@ def an_heir_began_before_its_parent_failed(scene: Scene) -> None:
     scene.move(scene.line("heir", "begin"), before=scene.line("loser", "abort"))
 
 
-@wrong("dependant too early")
+@wrong("dependant too early", "not ended")
 def a_child_began_whose_parent_is_still_to_run(scene: Scene) -> None:
     scene.add("late parent", offered=False)
     scene.need("narrow two", "late parent")
@@ -291,6 +327,7 @@ def two_of_a_key_ran_where_one_may(scene: Scene) -> None:
 @wrong("tick twice")
 def a_tick_has_two_jobs(scene: Scene) -> None:
     scene.add("again", offered=False, queue="other", key=scene.row("minutely 1").idempotency_key)
+    scene.run("again")
 
 
 @wrong("tick missing")
@@ -298,7 +335,23 @@ def a_tick_was_left_out(scene: Scene) -> None:
     scene.set("minutely 2", idempotency_key=None)
 
 
+@wrong("tick missing")
+def the_last_tick_was_counted_without_its_job(scene: Scene) -> None:
+    _count_tick(scene, "minutely", MIDNIGHT + 4 * MINUTE)
+
+
+@wrong("tick missing")
+def the_last_ticks_have_lost_their_jobs(scene: Scene) -> None:
+    for number in (2, 3):
+        scene.set(f"minutely {number}", idempotency_key=None)
+
+
 @wrong("tick after the last")
 def a_tick_is_not_in_its_entry(scene: Scene) -> None:
-    [entry] = [entry for entry in scene.tables.crons if entry.name == "minutely"]
-    scene.tables.crons[scene.tables.crons.index(entry)] = replace(entry, last_tick=MIDNIGHT + 2 * MINUTE)
+    _count_tick(scene, "minutely", MIDNIGHT + 2 * MINUTE)
+
+
+def _count_tick(scene: Scene, name: str, tick: dt.datetime) -> None:
+    """Let the entry say that this was its last tick."""
+    [entry] = [entry for entry in scene.tables.crons if entry.name == name]
+    scene.tables.crons[scene.tables.crons.index(entry)] = replace(entry, last_tick=tick)

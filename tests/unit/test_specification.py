@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from conveyor_django.states import TERMINAL, TRANSITIONS, WAITING, JobState, Verb
+from spec.configurations import read_configurations
 
-MODEL = Path(__file__).resolve().parents[2] / "spec" / "tla" / "Conveyor.tla"
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = ROOT / "spec" / "tla"
+MODEL = SPEC / "Conveyor.tla"
 
 Transition = tuple[str, str, str]
 
@@ -51,3 +55,9 @@ def test_the_model_has_the_states_of_the_code() -> None:
     assert states_in("Terminal", model) == {state.value for state in TERMINAL}
     used = {state for _, before, after in legal_in(model) for state in (before, after)}
     assert used == {"new", "gone", *(state.value for state in JobState)}
+
+
+def test_the_figures_are_of_these_models() -> None:
+    """docs/evidence.md is written from results/tlc.json: `make tlc` makes that anew, `make evidence` then the page."""
+    figures = {one["name"]: one["digest"] for one in json.loads((ROOT / "results" / "tlc.json").read_text("utf-8"))}
+    assert figures == {one.name: one.digest for one in read_configurations(SPEC) if not one.by_hand}

@@ -68,3 +68,7 @@ class Scenario:
     halves: bool = True
     # What the strike does, where that is a function of the seed and of the number of jobs: for the result.
     schedule: Callable[[int, int], list[str]] = no_schedule
+
+    def result_name(self, jobs: int) -> str:
+        """Return the name of its result's file, without the suffix; of a long one there is one for each size."""
+        return f"fault-{self.name}-{jobs}" if self.long else f"fault-{self.name}"

@@ -68,5 +68,6 @@ SCENARIOS = [
         schedule=schedule,
         workers=2,
         halves=False,
+        long=True,
     )
 ]

@@ -43,8 +43,9 @@ LEDGER_WRITERS: Final = ("succeed_jobs", "record_step")
 ATTEMPT_WRITERS: Final = ("end_attempts", "rescue_jobs", "rescue_owner", "release_unknown")
 EFFECTS: Final = "CREATE TABLE {schema}.test_effect (name text, job bigint, token bigint, step text)"
 
-# The race's own assertions; who waits for a frozen session, or for one another; the history and the final tables; what
-# workers were told; the log; the tests' trigger and PostgreSQL's constraints and deadlock detector.
+# The race's own assertions; who waits for a frozen session, or for one another; the history, with what workers asked
+# and were told, and the final tables; the log beside what they asked; the log alone; the tests' trigger and
+# PostgreSQL's constraints and deadlock detector.
 RACE, LOCKS, JUDGE, ANSWERS, TRACE = "race test", "locks", "judge", "answers", "trace"
 TRIGGER, CONSTRAINT = "transition trigger", "database"
 
@@ -135,8 +136,6 @@ def play(
                 main = connect()
                 use_schema(main, SCHEMA)
                 _end_what_is_left(RecordedJobs(texts, history, store), main, evidence)
-                for what in jobs.stale:
-                    evidence.add(ANSWERS, what)
                 for what in _unasked(read_log(main), jobs.asked):
                     evidence.add(ANSWERS, what)
                 _ask(main, path, store, evidence)

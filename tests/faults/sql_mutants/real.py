@@ -19,6 +19,7 @@ import conveyor_django
 
 from ...concurrency.flow_mutants import MIGRATION, RESOLVE
 from ...concurrency.mutants import Mutant
+from ..scenarios import SCENARIOS
 from .evidence import JUDGE, TRACE
 
 PACKAGE: Final = Path(conveyor_django.__file__).parent
@@ -86,7 +87,7 @@ def run(mutant: Mutant, scenario: str, *, jobs: int, seed: int = 1) -> Shown:
         environment = os.environ | {"PYTHONSAFEPATH": "1", "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
         arguments = ["--scenario", scenario, "--jobs", str(jobs), "--seed", str(seed), "--results", place]
         said = _errors_of([sys.executable, "-m", "tests.faults", *arguments], environment)
-        path = folder / f"fault-{scenario}.json"
+        path = folder / f"{SCENARIOS[scenario].result_name(jobs)}.json"
         result = json.loads(path.read_text()) if path.exists() else {}
         return Shown(
             mutant=mutant.what, scenario=scenario, violations=result.get("violations", []),

@@ -50,14 +50,12 @@ CASES: Final = [
 ]
 
 
-def write(shown: Iterable[tuple[Case, Shown]], folder: Path) -> Path:
-    """Write all runs to ``sql-mutants-real.json`` in the folder; return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "sql-mutants-real.json"
+def write(shown: Iterable[tuple[Case, Shown]], path: Path) -> None:
+    """Write all runs to a file, whose folder need not be there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     entries = [
         {"jobs": case.jobs, "caught": seen.is_caught, "said": seen.said, "covered": case.covered_by or None}
         | asdict(seen)
         for case, seen in shown
     ]
     path.write_text(json.dumps(entries, indent=2) + "\n")
-    return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,14 @@ EFFECT = "INSERT INTO test_effect (name, job, token, step) VALUES (%s, %s, %s, %
 class RecordedJobs(AlteredJobs):
     """The manager of jobs, with handlers around: each run writes one effect with its success, and one with its step.
 
-    A handler that is told `lost` rolls its effect back, as an atomic one does. `stale` has what was answered `won` to a
-    run although a newer one of its job had begun before it asked: nothing in the tables may ever show it.
+    A handler that is told `lost` rolls its effect back, as an atomic one does. What is asked and answered is recorded
+    too: that a run was told `won` after a newer one of its job had begun is nothing that the tables need show.
     """
 
     def __init__(self, texts: Mapping[str, str], history: History, store: Path) -> None:
         super().__init__(texts)
         self.history = history
         self.store = Store(store)
-        self.newest: dict[int, int] = {}
-        self.stale: list[str] = []
         # What was asked to be done, by statement: its tokens.
         self.asked: dict[str, set[Token]] = {"renew_leases": set(), "end_attempts": set()}
 
@@ -50,7 +48,6 @@ class RecordedJobs(AlteredJobs):
         _name_session(on, owner)
         claim = super().claim(owner=owner, on=on, **options)
         for job in claim.jobs:
-            self.newest[job.id] = job.version
             self.history.note("begin", job=job.id, token=job.version, name=name_of(job.id))
             accepted = self.store.put(job.id, job.version)
             self.history.note("put", job=job.id, token=job.version, accepted=accepted)
@@ -62,12 +59,12 @@ class RecordedJobs(AlteredJobs):
         """End the handlers, then write effects and successes in one transaction."""
         for outcome in outcomes:
             self.history.note("end", job=outcome.id, token=outcome.version)
-        newest = dict(self.newest)
+        self._ask("succeed", [outcome.token for outcome in outcomes])
         _name_session(on, owner)
         with _transaction(on):
             answers = super().succeed_jobs(outcomes, owner=owner, now=now, on=on)
             _write_effects(on, [token for token, answer in answers.items() if answer is Answer.WON], "")
-        return self._compared("succeed", answers, newest)
+        return self._answered("succeed", answers)
 
     def end_attempts(
         self, outcomes: Sequence[Ended], *, owner: uuid.UUID, on: Any = None, **options: Any
@@ -76,51 +73,53 @@ class RecordedJobs(AlteredJobs):
         for outcome in outcomes:
             self.history.note("abort", job=outcome.id, token=outcome.version, error=outcome.error.message)
         self.asked["end_attempts"].update(outcome.token for outcome in outcomes)
-        newest = dict(self.newest)
+        self._ask("end", [outcome.token for outcome in outcomes])
         _name_session(on, owner)
         answers, ready = super().end_attempts(outcomes, owner=owner, on=on, **options)
-        return self._compared("end", answers, newest), ready
+        return self._answered("end", answers), ready
 
     def renew_leases(
         self, leases: Mapping[Token, float], *, owner: uuid.UUID, on: Any = None, **options: Any
     ) -> dict[Token, tuple[Answer, bool]]:
         """Renew."""
         self.asked["renew_leases"].update(leases)
-        newest = dict(self.newest)
+        self._ask("renew", leases)
         _name_session(on, owner)
         answers = super().renew_leases(leases, owner=owner, on=on, **options)
-        self._compared("renew", {token: answer for token, (answer, _) in answers.items()}, newest)
+        self._answered("renew", {token: answer for token, (answer, _) in answers.items()})
         return answers
 
     def record_step(
         self, token: Token, step: str, result: str | None, *, owner: uuid.UUID, on: Any = None, **options: Any
     ) -> tuple[Answer, str | None]:
         """Take the step in one transaction with its record."""
-        newest = dict(self.newest)
+        self._ask("record", [token])
         _name_session(on, owner)
         with _transaction(on):
             answer, recorded = super().record_step(token, step, result, owner=owner, on=on, **options)
             if answer is Answer.WON:
                 _write_effects(on, [token], step)
-        self._compared("record", {token: answer}, newest)
+        self._answered("record", {token: answer})
         return answer, recorded
 
     def hold_fence(self, token: Token, *, owner: uuid.UUID, on: Any = None) -> bool:
         """Hold the fence, and write behind it what commits with the caller's transaction."""
-        newest = dict(self.newest)
+        self._ask("hold", [token])
         _name_session(on, owner)
         with _transaction(on):
             held = super().hold_fence(token, owner=owner, on=on)
             if held:
                 on.execute(EFFECT, ("fenced", *token, None))
-        self._compared("hold", {token: Answer.WON if held else Answer.LOST}, newest)
+        self._answered("hold", {token: Answer.WON if held else Answer.LOST})
         return held
 
-    def _compared(self, verb: str, answers: dict[Token, Answer], newest: dict[int, int]) -> dict[Token, Answer]:
-        """Note what was won by a run that was not the newest any more when it asked."""
+    def _ask(self, verb: str, tokens: Iterable[Token]) -> None:
+        for job, version in tokens:
+            self.history.note("ask", job=job, token=version, verb=verb)
+
+    def _answered(self, verb: str, answers: dict[Token, Answer]) -> dict[Token, Answer]:
         for (job, version), answer in answers.items():
-            if answer is Answer.WON and version < newest.get(job, 0):
-                self.stale.append(f"{verb}: run {version} of job {job} was told `won` after run {newest[job]} began")
+            self.history.note("answer", job=job, token=version, verb=verb, won=answer is Answer.WON)
         return answers
 
 

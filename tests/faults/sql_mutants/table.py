@@ -101,10 +101,8 @@ class Tables:
             guard_transitions(connect(), guarded=guarded)
 
 
-def write(results: Sequence[Line], folder: Path) -> Path:
-    """Write all lines to ``sql-mutants.json`` in the folder; return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "sql-mutants.json"
+def write(results: Sequence[Line], path: Path) -> None:
+    """Write all lines to a file, whose folder need not be there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     entries = [asdict(line) | {"caught": line.is_caught, "covered": COVERED.get(line.mutant)} for line in results]
     path.write_text(json.dumps(entries, indent=2) + "\n")
-    return path

@@ -10,6 +10,7 @@ from conveyor_django.db import Connection
 from conveyor_django.sql import statement
 
 from ...concurrency.mutants import Mutant
+from .__main__ import main, results_file
 from .model import counterparts
 from .more import ALL, COVERED, PLAYED, SCENARIOS
 from .real import loaded_from
@@ -45,6 +46,24 @@ def test_every_race_has_a_scenario_and_every_guard_of_the_model_its_file() -> No
 
 def test_who_is_not_played_is_covered() -> None:
     assert {mutant.what for mutant in ALL if mutant not in PLAYED} <= COVERED.keys() <= {mutant.what for mutant in ALL}
+
+
+@pytest.mark.parametrize("way", [[], ["--real"], ["--scenario", "calm"]])
+def test_a_name_that_no_mutant_has_is_an_error_that_says_which_there_are(
+    way: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--only", "nosuch", *way])
+    assert "  rescue_jobs that counts no loss\n" in capsys.readouterr().err
+
+
+def test_a_run_of_some_mutants_writes_only_where_it_is_told(tmp_path: Path) -> None:
+    old = tmp_path / "sql-mutants.json"
+    old.write_text("an older run's")
+    assert results_file(old.name, folder=None, only="rescue") is None
+    assert results_file(old.name, folder=None, only="", default=tmp_path) == old
+    assert not old.exists()
+    assert results_file(old.name, folder=tmp_path / "there", only="rescue") == tmp_path / "there" / old.name
 
 
 def test_a_worker_with_a_mutants_package_runs_its_statement() -> None:

@@ -25,14 +25,14 @@ def lost(story: Story) -> Iterator[Violation]:
 
 
 def not_ended(story: Story) -> Iterator[Violation]:
-    """An accepted job has ended; so has one whose acceptance its producer did not hear of."""
+    """Every job has ended: the accepted ones, those whose acceptance nobody heard of, and those of ticks and graphs."""
     accepts: dict[int, list[Line]] = defaultdict(list)
     for accept in story.accepts:
         accepts[accept["job"]].append(accept)
     offers = {line["key"]: line for lines in story.offers.values() for line in lines if line["key"] is not None}
     for row in story.tables.jobs:
-        seen = accepts.get(row.id) or [offers[key] for key in (row.idempotency_key,) if key in offers]
-        if seen and row.state not in TERMINAL:
+        if row.state not in TERMINAL:
+            seen = accepts.get(row.id) or [offers[key] for key in (row.idempotency_key,) if key in offers]
             yield Violation(rule="not ended", job=row.id, message=f"still {row.state}", seen=(*seen, row))
 
 

@@ -26,15 +26,21 @@ def tick_twice(story: Story) -> Iterator[Violation]:
 
 
 def tick_missing(story: Story) -> Iterator[Violation]:
-    """An entry that makes up for all that was missed has every tick between its first and its last."""
+    """An entry that makes up for all that was missed has every tick between its first and the last that it counts.
+
+    One without any tick may just have begun: when it did is its first `last_tick`, of which there is no job.
+    """
     for entry in story.tables.crons:
         period, ticks = story.terms.periods.get(entry.name), sorted(_ticks(story).get(entry.name, ()))
         if period is None or entry.missed != "all" or entry.overlap != "allow" or story.terms.pruned:
             continue
         gaps = [(one, next_) for one, next_ in pairwise(ticks) if (next_ - one).total_seconds() != period]
-        if gaps:
-            seen = tuple(f"nothing between {one} and {next_}" for one, next_ in gaps)
-            yield Violation(rule="tick missing", job=None, message=f"{entry.name!r}, every {period} s", seen=seen)
+        seen = [f"nothing between {one} and {next_}" for one, next_ in gaps]
+        if ticks and entry.last_tick is not None and entry.last_tick > ticks[-1]:
+            seen.append(f"nothing after {ticks[-1]}, and the last tick is {entry.last_tick}")
+        if seen:
+            message = f"{entry.name!r}, every {period} s"
+            yield Violation(rule="tick missing", job=None, message=message, seen=tuple(seen))
 
 
 def tick_after_the_last(story: Story) -> Iterator[Violation]:

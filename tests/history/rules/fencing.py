@@ -53,6 +53,20 @@ def token_never_given(story: Story) -> Iterator[Violation]:
             yield Violation(rule="token never given", job=job, message="no claim gave it", seen=(row, *wrong))
 
 
+def stale_token_won(story: Story) -> Iterator[Violation]:
+    """Who asks after a newer run of the job has begun has lost, whatever is asked for."""
+    for ask, answer in story.answered:
+        later = [
+            run.begin for token, run in story.runs.get(ask["job"], {}).items()
+            if token > ask["token"] and run.begin is not None and run.begin.number < ask.number
+        ]  # fmt: skip
+        if answer["won"] and later:
+            yield Violation(
+                rule="stale token won", job=ask["job"], message=f"run {ask['token']} was told so ({ask['verb']})",
+                seen=(later[0], ask, answer),
+            )  # fmt: skip
+
+
 def store_took_a_stale_token(story: Story) -> Iterator[Violation]:
     """A put that came after one of a newer token was refused: by the store's order, and by that of the history."""
     highest: dict[int, Put] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..story import SUCCESS, Story
+from ..story import OWN_ENDINGS, SUCCESS, Story
 from ..tables import JobRow
 from ..verdict import Violation
 
@@ -75,6 +75,20 @@ def run_without_an_outcome(story: Story) -> Iterator[Violation]:
                 rule="run without an outcome", job=row.id, message=f"nothing says how these versions ended: {missing}",
                 seen=(row, *story.attempts_of(row.id)),
             )  # fmt: skip
+
+
+def outcome_nobody_asked_for(story: Story) -> Iterator[Violation]:
+    """A run is ended in its own name only if somebody named it; known of jobs whose workers record what they ask."""
+    for job, asks in story.asks.items():
+        successes = [row for row in (story.successes.get(job),) if row is not None]
+        endings = [row for row in story.attempts_of(job) if row.verb in OWN_ENDINGS]
+        for verb, rows in (("succeed", successes), ("end", endings)):
+            for row in rows:
+                if (row.lease_version, verb) not in asks:
+                    yield Violation(
+                        rule="outcome nobody asked for", job=job, message=f"run {row.lease_version} was not named",
+                        seen=(row,),
+                    )  # fmt: skip
 
 
 def _ended_versions(story: Story, row: JobRow) -> range:
