@@ -16,10 +16,20 @@
 (* process renews it, and at the price of `Lapses` if one does: that is a  *)
 (* process frozen for longer than its lease.                               *)
 (*                                                                         *)
-(* One action is one commit, but where it matters a statement has two      *)
-(* steps.  With `Snapshots` it first reads, and later locks the row and    *)
-(* evaluates its guard again, as PostgreSQL does at READ COMMITTED.  With  *)
-(* `Transactions` a success keeps its row locked until its handler's       *)
+(* One action is one commit, and most statements are one step.  Where what *)
+(* was read may be old by the time of the write, they have two: the        *)
+(* snapshot, and later the row's lock, under which the guard is evaluated  *)
+(* again, as PostgreSQL does at READ COMMITTED.  With `Snapshots` these    *)
+(* are the claim (SeeReady, ClaimSeen), each end of a run and each durable *)
+(* step (Read, Commit or Refuse), the rescue by lease (SeeLapsed, Rescue)  *)
+(* and the sweep (SeeLate, Sweep).  A claim under a cap always has two     *)
+(* (Ask, Take).  One uncapped claim at a time has an old snapshot, which   *)
+(* others pass in one step; so has one look of a scheduler, on which       *)
+(* another may act again.  One step are enqueue, promote, cancel, requeue, *)
+(* prune, renew, the rescue by owner, what is given back after a lost      *)
+(* reply, and a claim that nobody hears of.                                *)
+(*                                                                         *)
+(* With `Transactions` a success keeps its row locked until its handler's  *)
 (* transaction commits; everybody else skips a locked row.                 *)
 (*                                                                         *)
 (* The features are constants, and each configuration, a .cfg file, has on *)
@@ -27,13 +37,23 @@
 (* operators with names of their own, and each mutant in mutants/ puts     *)
 (* another operator in the place of one.                                   *)
 (*                                                                         *)
-(* Left out: order and priority of jobs, queues (there is one), parking,   *)
-(* soft caps, and caps that change; payloads, results, keys (Enqueue.tla), *)
-(* notifications (Wakeup.tla) and cron (Cron.tla); deadlines of handlers;  *)
-(* workflows that are run again, and their callbacks.  A claim takes one   *)
-(* job.  What a supervisor writes for a child that it had to kill is an    *)
-(* end like others.  The takeover of a whole dead tree by a scheduler is   *)
-(* the lapse of all its leases.  A retry and a snooze have a delay.        *)
+(* Left out:                                                               *)
+(* - order and priority of jobs, queues (there is one), parking, soft      *)
+(*   caps, and caps that change.  So that every job ends assumes that none *)
+(*   waits for ever behind others of a higher priority;                    *)
+(* - batches: a claim takes one job, and a statement ends one run;         *)
+(* - that a worker's outcomes and its next claim are one transaction, of   *)
+(*   which a lost reply leaves both unknown; here they are two commits,    *)
+(*   and each may lose its reply;                                          *)
+(* - that a job which was lost often runs alone for a while, and that the  *)
+(*   oldest attempt rows of a job are trimmed;                             *)
+(* - payloads, results, keys (Keys.tla), notifications (Wakeup.tla) and    *)
+(*   cron (Cron.tla); deadlines of handlers;                               *)
+(* - workflows that are run again, and their callbacks; a job that is      *)
+(*   added to a workflow whose first jobs are pruned.                      *)
+(* What a supervisor writes for a child that it had to kill is an end like *)
+(* others.  The takeover of a whole dead tree by a scheduler is the lapse  *)
+(* of all its leases.  A retry and a snooze have a delay.                  *)
 (***************************************************************************)
 EXTENDS Integers, FiniteSets, TLC
 
@@ -55,7 +75,7 @@ CONSTANTS
 
 VARIABLES
     \* The database.
-    job,            \* a row for each job
+    job,            \* a row for each job, and as a witness in how many ways it has ever ended
     ledger,         \* what has committed: <<job, step, version>>; the step Success ends the job
     attempts,       \* runs that ended otherwise: <<job, version>>
     edges,          \* for each edge, whether it is resolved
@@ -137,7 +157,7 @@ Token(run) == <<run.job, run.version>>
 
 NewRow == [
     state |-> "new", owner |-> None, version |-> 0, leased |-> FALSE, attempt |-> 0, lost |-> 0, releases |-> 0,
-    cancel |-> FALSE, pending |-> 0]
+    cancel |-> FALSE, pending |-> 0, ended |-> {}]
 
 EdgesOf(j) == {e \in Edges : e[1] = j}
 \* How a job begins: a job that needs others is blocked, and counts them.
@@ -155,6 +175,7 @@ GuardVersion(row, run) == row.version = run.version
 Fence(row, run) == GuardState(row, run) /\ GuardOwner(row, run) /\ GuardVersion(row, run)
 
 \* Whether the guard is evaluated again under the row's lock, and not only on what the statement's snapshot saw.
+ClaimRereads == TRUE
 FenceIsReread == TRUE
 RescueRereads == TRUE
 PermitIsCompared == TRUE
@@ -168,6 +189,7 @@ AttemptsAreUnique == TRUE
 RenewalReaches(row, j, run) == j = run.job /\ Fence(row, run)
 
 EffectIsInTransaction == TRUE       \* or it commits by itself, before the outcome
+WithEffect(count) == count + 1      \* what commits has its effect with it
 ClaimsTakePermits == TRUE           \* or they only count what runs in their snapshot
 NextVersion(version) == version + 1 \* the fence grows with each claim
 VersionAfterRequeue(version) == version
@@ -181,6 +203,7 @@ EndReleases == TRUE                 \* the end of a job resolves the edges to it
 Sweeps == TRUE                      \* a scheduler resolves what is left
 LoweredBy(count) == count           \* by how much resolved edges lower their child
 LeavesAfterFailover == TRUE         \* a process that sees another history is replaced
+PruneWaits == TRUE                  \* jobs of a workflow stay until all of them have ended
 RequeueableStates == {"failed", "cancelled"}
 
 \* What mutants put there.
@@ -211,6 +234,10 @@ Lowered(rows, marked) == [c \in Jobs |->
                                    ELSE IF cancels THEN "cancelled"
                                    ELSE IF left > 0 THEN "blocked" ELSE "ready"]]
 
+\* The witness.
+Witnessed(rows) == [j \in Jobs |->
+    IF rows[j].state \in Terminal THEN [rows[j] EXCEPT !.ended = @ \cup {rows[j].state}] ELSE rows[j]]
+
 \* What of a change is not in the table; a child changes by verbs of its own.
 Misdeeds(verb, rows, after) ==
     IF \A j \in Jobs :
@@ -228,7 +255,7 @@ Store(verb, rows, deeds) ==
     IN  \E reached \in SUBSET {e[1] : e \in open} :
         LET marked == IF EndReleases THEN {e \in open : e[1] \in reached} ELSE {}
         IN  /\ EndReleases \/ reached = {}
-            /\ job' = Lowered(rows, marked)
+            /\ job' = Witnessed(Lowered(rows, marked))
             /\ edges' = [e \in Edges |-> edges[e] \/ e \in marked]
             /\ wrong' = wrong \cup deeds \cup Misdeeds(verb, rows, Lowered(rows, marked))
 
@@ -258,8 +285,10 @@ AfterEnd(row, verb) ==
       [] verb = "cancel" -> Back(row, "cancelled")
       [] verb = "release" -> AfterRelease(row)
 
-\* With the Attempt rows of these runs; one that is there already stays.
+\* With the Attempt rows of these runs; one that is there already stays.  A set cannot have a second one, so that is a
+\* deed of its own.
 Recorded(tokens) == attempts \cup tokens
+Doubled(tokens) == IF AttemptsAreUnique \/ tokens \cap attempts = {} THEN {} ELSE {"second attempt"}
 
 Spend(what) == budget[what] > 0 /\ budget' = [budget EXCEPT ![what] = @ - 1]
 
@@ -284,7 +313,8 @@ Cancel(j) ==
     /\ Put("cancel", j, [job[j] EXCEPT !.cancel = TRUE, !.state = IF @ = "running" THEN @ ELSE "cancelled"])
     /\ UNCHANGED <<ledger, attempts, permits, effects, processes, takeovers, glances, replica>>
 
-\* Fresh budgets, but the fence goes on growing, and durable steps stay remembered.
+\* Fresh budgets, but the fence goes on growing, and durable steps stay remembered.  It is ready at once, whatever it
+\* needs.
 Requeue(j) ==
     /\ job[j].state \in RequeueableStates
     /\ Spend("requeue")
@@ -293,12 +323,12 @@ Requeue(j) ==
             !.version = VersionAfterRequeue(@)])
     /\ UNCHANGED <<ledger, attempts, permits, effects, processes, takeovers, glances, replica>>
 
-\* Jobs of a workflow stay until all of them have ended.
+\* Edges to it stay, as those of a job that is gone.
 Prune(j) ==
     /\ job[j].state \in Terminal
-    /\ Edges # {} => \A other \in Jobs : job[other].state \in Terminal \cup {"gone"}
+    /\ PruneWaits /\ Edges # {} => \A other \in Jobs : job[other].state \in Terminal \cup {"gone"}
     /\ Spend("prune")
-    /\ Put("prune", j, [NewRow EXCEPT !.state = "gone"])
+    /\ Put("prune", j, [NewRow EXCEPT !.state = "gone", !.ended = job[j].ended])
     /\ ledger' = {row \in ledger : row[1] # j}
     /\ attempts' = {row \in attempts : row[1] # j}
     /\ UNCHANGED <<permits, effects, processes, takeovers, glances, replica>>
@@ -319,15 +349,32 @@ Leased(row, owner) == [row EXCEPT
 
 MayClaim(w) == w \notin doubtful \cup strangers /\ Cardinality(RunsOf(w)) < Slots
 
-\* Without a cap: one statement, whose reply comes.
+IsAsking(w) == \E ask \in asks : ask.owner = Me(w) /\ ~ask.deaf
+
+\* Without a cap: one statement, whose reply comes, and which locks the row as soon as it has seen it.
 Claim(w, j) ==
-    /\ Cap = 0 /\ MayClaim(w) /\ job[j].state = "ready"
+    /\ Cap = 0 /\ MayClaim(w) /\ ~IsAsking(w) /\ job[j].state = "ready"
     /\ LET row == Leased(job[j], Me(w))
        IN  Put("claim", j, row) /\ runs' = runs \cup {NewRun(Me(w), j, row)}
     /\ UNCHANGED <<ledger, attempts, permits, effects, asks, incarnation, doubtful, strangers>>
     /\ UNCHANGED <<takeovers, glances, budget, replica>>
 
-\* With one, the first half: the snapshot.  It sees which permits name a run that is over, and how many places are
+\* Or one that locks it later, when another claim may have come first: the state is evaluated again (rule 1).
+SeeReady(w, j) ==
+    /\ Snapshots /\ Cap = 0 /\ MayClaim(w) /\ job[j].state = "ready" /\ \A ask \in asks : ask.deaf
+    /\ asks' = asks \cup {[owner |-> Me(w), saw |-> <<j>>, deaf |-> FALSE]}
+    /\ UNCHANGED <<database, runs, incarnation, doubtful, strangers, takeovers, glances, budget, replica, wrong>>
+ClaimSeen(ask, j) ==
+    /\ Cap = 0 /\ ~ask.deaf /\ ask.saw = <<j>> /\ ~IsLocked(j)
+    /\ ClaimRereads => job[j].state = "ready"
+    /\ LET row == Leased(job[j], ask.owner)
+       IN  /\ Store("claim", [job EXCEPT ![j] = row], IF job[j].state = "ready" THEN {} ELSE {"illegal transition"})
+           /\ runs' = runs \cup {NewRun(ask.owner, j, row)}
+    /\ asks' = asks \ {ask}
+    /\ UNCHANGED <<ledger, attempts, permits, effects, incarnation, doubtful, strangers>>
+    /\ UNCHANGED <<takeovers, glances, budget, replica>>
+
+\* With a cap, the first half: the snapshot.  It sees which permits name a run that is over, and how many places are
 \* left; it will try only so many, the lowest first.
 Free(n) == permits[n] = None \/ job[permits[n][1]].state # "running" \/ job[permits[n][1]].version # permits[n][2]
 Running == {j \in Jobs : job[j].state = "running"}
@@ -338,7 +385,7 @@ Tried ==
 
 Ask(w) ==
     /\ Cap > 0 /\ MayClaim(w) /\ Tried # {} /\ \E j \in Jobs : job[j].state = "ready"
-    /\ ~\E ask \in asks : ask.owner = Me(w)
+    /\ ~IsAsking(w)
     /\ asks' = asks \cup {[owner |-> Me(w), saw |-> [n \in Tried |-> permits[n]], deaf |-> FALSE]}
     /\ UNCHANGED <<database, runs, incarnation, doubtful, strangers, takeovers, glances, budget, replica, wrong>>
 
@@ -356,7 +403,7 @@ Take(ask, j, n) ==
     /\ asks' = asks \ {ask}
     /\ UNCHANGED <<ledger, attempts, effects, incarnation, doubtful, strangers, takeovers, glances, budget, replica>>
 
-\* Nothing was left to claim, or no permit to claim it with.
+\* Nothing was left to claim, or no permit to claim it with, or somebody had the row locked.
 EndAsk(ask) ==
     /\ ~ask.deaf /\ ~\E j \in Jobs, n \in DOMAIN ask.saw : MayTake(ask, j, n)
     /\ asks' = asks \ {ask}
@@ -389,7 +436,8 @@ GiveBackUnknown(w) ==
                    THEN {j \in Jobs : /\ job[j].state = "running" /\ job[j].owner = Me(w) /\ ~IsLocked(j)
                                       /\ <<j, job[j].version>> \notin known}
                    ELSE {}
-       IN  /\ Store("release", [j \in Jobs |-> IF j \in held THEN AfterRelease(job[j]) ELSE job[j]], {})
+       IN  /\ Store("release", [j \in Jobs |-> IF j \in held THEN AfterRelease(job[j]) ELSE job[j]],
+                    Doubled({<<j, job[j].version>> : j \in held}))
            /\ attempts' = Recorded({<<j, job[j].version>> : j \in held})
     /\ doubtful' = doubtful \ {w}
     /\ UNCHANGED <<ledger, permits, effects, runs, asks, incarnation, strangers, takeovers, glances, budget, replica>>
@@ -482,11 +530,11 @@ Wins(run, verb) ==
 Write(run, verb) ==
     /\ Store(verb,
              IF verb \in Steps THEN job ELSE [job EXCEPT ![run.job] = AfterEnd(@, verb)],
-             Intrusion(run, run.job))
+             Intrusion(run, run.job) \cup (IF verb \in Steps \cup {"succeed"} THEN {} ELSE Doubled({Token(run)})))
     /\ IF verb \in Steps \cup {"succeed"}
        THEN /\ ledger' = ledger \cup {<<run.job, Step(verb), run.version>>}
             /\ effects' = IF verb = "succeed" /\ ~EffectIsInTransaction THEN effects
-                          ELSE [effects EXCEPT ![run.job][Step(verb)] = @ + 1]
+                          ELSE [effects EXCEPT ![run.job][Step(verb)] = WithEffect(@)]
             /\ UNCHANGED attempts
        ELSE /\ attempts' = Recorded({Token(run)})
             /\ UNCHANGED <<ledger, effects>>
@@ -580,7 +628,8 @@ RescueOwner(t) ==
         lost == {j \in held : <<j, job[j].version>> \in t.started}
     IN  /\ held # {} \/ Rescuable(t.owner) = {}
         /\ Store("rescue", [j \in Jobs |-> IF j \in lost THEN AfterLoss(job[j])
-                                           ELSE IF j \in held THEN AfterRelease(job[j]) ELSE job[j]], {})
+                                           ELSE IF j \in held THEN AfterRelease(job[j]) ELSE job[j]],
+                 Doubled({<<j, job[j].version>> : j \in held}))
         /\ attempts' = Recorded({<<j, job[j].version>> : j \in held})
         /\ takeovers' = IF held = Rescuable(t.owner) THEN takeovers \ {t} ELSE takeovers
         /\ UNCHANGED <<ledger, permits, effects, processes, glances, budget, replica>>
@@ -606,7 +655,7 @@ Rescue(j) ==
     /\ LET again == ~IsLocked(j) /\ (RescueRereads => HasLapsed(j))
        IN  /\ again \/ Snapshots
            /\ IF again
-              THEN /\ Put("rescue", j, AfterLoss(job[j]))
+              THEN /\ Store("rescue", [job EXCEPT ![j] = AfterLoss(@)], Doubled({<<j, job[j].version>>}))
                    /\ attempts' = Recorded({<<j, job[j].version>>})
               ELSE UNCHANGED <<job, edges, wrong, attempts>>
     /\ glances' \in {{}, glances}
@@ -627,7 +676,7 @@ Resolve(c, marked) ==
         deeds == IF marked = {} \/ after[c].state = job[c].state
                     \/ \E verb \in {"promote", "cancel"} : <<verb, job[c].state, after[c].state>> \in Legal
                  THEN {} ELSE {"illegal transition"}
-    IN  /\ job' = after
+    IN  /\ job' = Witnessed(after)
         /\ edges' = [e \in Edges |-> edges[e] \/ e \in marked]
         /\ wrong' = wrong \cup deeds
 
@@ -636,7 +685,7 @@ Sweep(c) ==
     /\ IF Snapshots
        THEN \E glance \in glances :
             /\ glance[1] = "sweep" /\ glance[2] = c
-            /\ Resolve(c, IF SweepRereads THEN {e \in glance[3] : ~edges[e]} ELSE glance[3])
+            /\ Resolve(c, IF SweepRereads THEN glance[3] \cap Late(c) ELSE glance[3])
        ELSE Late(c) # {} /\ Resolve(c, Late(c))
     /\ glances' \in {{}, glances}
     /\ UNCHANGED <<ledger, attempts, permits, effects, processes, takeovers, budget, replica>>
@@ -693,7 +742,7 @@ OfJob(j) ==
     \/ Enqueue(j) \/ Promote(j) \/ Cancel(j) \/ Requeue(j) \/ Prune(j)
     \/ Lapse(j) \/ SeeLapsed(j) \/ Rescue(j) \/ SeeLate(j) \/ Sweep(j)
 OfWorker(w) ==
-    \/ \E j \in Jobs : Claim(w, j)
+    \/ \E j \in Jobs : Claim(w, j) \/ SeeReady(w, j)
     \/ Ask(w) \/ LoseClaim(w) \/ GiveBackUnknown(w) \/ Crash(w) \/ NoticeFailover(w)
 OfRun(run) ==
     \/ Lock(run) \/ Abort(run) \/ ActOutside(run)
@@ -701,7 +750,7 @@ OfRun(run) ==
     \/ \E j \in Jobs : Renew(run, j)
 OfAsk(ask) ==
     \/ EndAsk(ask)
-    \/ \E j \in Jobs : ClaimForNobody(ask, j) \/ (\E n \in DOMAIN ask.saw : Take(ask, j, n))
+    \/ \E j \in Jobs : ClaimSeen(ask, j) \/ ClaimForNobody(ask, j) \/ (\E n \in DOMAIN ask.saw : Take(ask, j, n))
 
 Next ==
     \/ \E j \in Jobs : OfJob(j)
@@ -741,12 +790,17 @@ TypeOK ==
         IN  /\ row.state \in States \cup {"new", "gone"} /\ row.leased \in BOOLEAN /\ row.cancel \in BOOLEAN
             /\ row.owner = None \/ row.owner[1] \in Workers
             /\ {row.version, row.attempt, row.lost, row.releases, row.pending} \subseteq Nat
+            /\ row.ended \subseteq Terminal /\ (row.state \in Terminal => row.state \in row.ended)
     /\ \A row \in ledger : row[1] \in Jobs /\ row[2] \in Steps \cup {Success} /\ row[3] \in Nat
     /\ \A row \in attempts : row[1] \in Jobs /\ row[2] \in Nat
     /\ \A run \in runs : run.phase \in {"working", "sent", "read", "locked"}
 
 \* P2: no step of a job, its success among them, commits its effect twice.
 AtMostOneEffect == \A j \in Jobs : \A step \in Steps \cup {Success} : effects[j][step] <= 1
+
+\* And none is recorded without its effect, nor has one that is not recorded.
+EffectsAreTrue == \A j \in Jobs : job[j].state # "gone" =>
+    \A step \in Steps \cup {Success} : effects[j][step] = Cardinality({row \in ledger : row[1] = j /\ row[2] = step})
 
 \* The ledger says what has committed: one row for each, and one of success where the job has succeeded.
 LedgerIsTrue ==
@@ -755,16 +809,22 @@ LedgerIsTrue ==
 
 RunningHasOwner == \A j \in Jobs : (job[j].state = "running") <=> (job[j].owner # None)
 OnlyHolderWrites == "intruder" \notin wrong
+OneAttemptPerRun == "second attempt" \notin wrong
 TransitionsAreLegal == "illegal transition" \notin wrong
 TokensAreUnique == \A a, b \in runs : a.owner = b.owner /\ Token(a) = Token(b) => a = b
 
 CapHolds == Cap > 0 => Cardinality(Running) <= Cap
 
-\* A job goes on only once those that it needs have ended, and well, unless it was to ignore that.
+\* A job goes on only once those that it needs have ended, and well, unless it was to ignore that; that these may run
+\* again by now does not matter.  Whoever requeues a job has it run whatever it needs.
+WasRequeued(j) == job[j].ended \ {job[j].state} # {}
 NoneStartsEarly == \A e \in Edges :
-    job[e[1]].state \in {"scheduled", "ready", "running", "succeeded", "failed"} =>
-        \/ job[e[2]].state \in {"succeeded", "gone"}
-        \/ (job[e[2]].state \in Terminal /\ e[3] = "ignore")
+    job[e[1]].state \in {"scheduled", "ready", "running", "succeeded", "failed"} /\ ~WasRequeued(e[1]) =>
+        IF e[3] = "ignore" THEN job[e[2]].ended # {} ELSE "succeeded" \in job[e[2]].ended
+\* Nor is one cancelled, but by somebody, or by itself, or since one that it needs has ended badly.
+NoneIsCancelledForNothing == \A j \in Jobs :
+    job[j].state = "cancelled" /\ ~job[j].cancel /\ "cancel" \notin Verbs =>
+        \E e \in EdgesOf(j) : e[3] = "cancel" /\ job[e[2]].ended \ {"succeeded"} # {}
 PendingIsTrue == \A j \in Jobs :
     job[j].state = "blocked" => job[j].pending = Cardinality({e \in EdgesOf(j) : ~edges[e]})
 
@@ -776,14 +836,16 @@ BudgetsHold == \A j \in Jobs :
     /\ job[j].attempt <= MaxAttempts /\ job[j].lost <= MaxLost /\ job[j].releases <= MaxReleases + 1
     /\ job[j].version <= (Requeues + 1) * (MaxAttempts + MaxLost + MaxReleases + 1 + Snoozes)
 
-\* Of steps. A failover takes the database back, and with it all that these two speak of.
-FenceGrows == [][strangers' # Workers => \A j \in Jobs : job'[j].state # "gone" =>
+\* Of steps, all but a failover: that takes the database back, and with it all that these two speak of.
+NoFailover == budget'.failover = budget.failover
+Spent(what) == budget'[what] < budget[what]
+FenceGrows == [][NoFailover => \A j \in Jobs : job'[j].state # "gone" =>
     /\ job'[j].version >= job[j].version
     /\ job'[j].state = "running" /\ job[j].state # "running" => job'[j].version > job[j].version]_vars
-EndedStaysEnded == [][strangers' # Workers => \A j \in Jobs : job[j].state \in Terminal =>
+EndedStaysEnded == [][NoFailover => \A j \in Jobs : job[j].state \in Terminal =>
     \/ job'[j].state = job[j].state
-    \/ budget' # budget /\ (\/ job'[j].state = "gone"
-                             \/ (job[j].state # "succeeded" /\ job'[j].state = "ready"))]_vars
+    \/ Spent("prune") /\ job'[j].state = "gone"
+    \/ Spent("requeue") /\ job[j].state # "succeeded" /\ job'[j].state = "ready"]_vars
 
 \* P1: every accepted job ends, however often its runs are lost.
 EveryJobEnds == \A j \in Jobs : (job[j].state # "new") ~> HasEnded(j)
