@@ -30,8 +30,8 @@ HOT: Final = frozenset({
 })  # fmt: skip
 # Both ways of each kind.
 WAYS: Final = ("before", "after")
-# One at a time, and so many seconds after the last: everybody has reconnected.
-PATIENCE: Final = 60.0
+# Seconds. A process that is cut off at each of its statements waits up to five before the next.
+PATIENCE: Final = 180.0
 
 
 class Terminator:
