@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from django.db import connections
 
+from .support.barriers import Threads, threads
 from .support.connections import Connect, opened_connections, plain_connection
 from .support.flush import flush_by_delete
 from .support.leaks import assert_no_session_left, assert_no_thread_left, sessions_now, threads_now
@@ -61,6 +62,13 @@ def no_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
     assert_no_thread_left(threads)
     if watcher:
         assert_no_session_left(sessions, watcher)
+
+
+@pytest.fixture
+def sides(watcher: Connection) -> Iterator[Threads]:
+    """Threads for the sides of a race."""
+    with threads(watcher) as sides:
+        yield sides
 
 
 @pytest.fixture

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from conveyor_django.db import Connection
-
-from ..support.barriers import Threads, threads
-from ..support.connections import Connect, opened_connections
+from ..support.barriers import Threads
+from ..support.connections import Connect
 from ..support.races import Race
-from ..support.schema import create_schema, drop_schema, use_schema
+from ..support.schema import schema_of_its_own
 from ..support.transitions import install_transition_guard
 
 SCHEMA = "races"
@@ -20,22 +18,9 @@ SCHEMA = "races"
 @pytest.fixture(scope="session")
 def race_schema(django_db_setup: None) -> Iterator[str]:
     """A schema with the tables and the transition guard."""
-    with opened_connections() as connect:
-        connection = connect()
-        connection.prepare_threshold = None
-        create_schema(connection, SCHEMA)
-        use_schema(connection, SCHEMA)
+    with schema_of_its_own(SCHEMA) as connection:
         install_transition_guard(connection)
         yield SCHEMA
-        # On a connection of its own: the first may be long gone by the end of the session.
-        drop_schema(connect(), SCHEMA)
-
-
-@pytest.fixture
-def sides(watcher: Connection) -> Iterator[Threads]:
-    """Threads for the sides of a race."""
-    with threads(watcher) as sides:
-        yield sides
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from ..support.barriers import Threads
-from ..support.connections import Connect, opened_connections
+from ..support.connections import Connect
 from ..support.races import AlteredJobs
-from ..support.schema import create_schema, drop_schema, use_schema
+from ..support.schema import schema_of_its_own
 from .flow_mutants import MIGRATION, MUTANTS, RESOLVE, Mutant
 from .flows import SCENARIOS, Flow
 
@@ -22,14 +22,9 @@ PAIRS = [(mutant, name) for mutant in MUTANTS for name in mutant.caught_by]
 @pytest.fixture(scope="module")
 def schema(django_db_setup: None) -> Iterator[str]:
     """The tables with the trigger; its function finds others, of the same name, in this schema first."""
-    with opened_connections() as connect:
-        connection = connect()
-        connection.prepare_threshold = None
-        create_schema(connection, SCHEMA)
-        use_schema(connection, SCHEMA)
+    with schema_of_its_own(SCHEMA) as connection:
         connection.execute(MIGRATION.RELEASE_TRIGGER)
         yield SCHEMA
-        drop_schema(connect(), SCHEMA)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

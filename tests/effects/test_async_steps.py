@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 async def double(number: int) -> tuple[int, int]:
     """An async function."""
-    await asyncio.sleep(0)  # gives the loop one turn
+    await asyncio.sleep(0)  # no time passes: the loop has one turn, as in a function that awaits something
     return (number, number)
 
 
@@ -151,7 +151,7 @@ def test_a_cancelled_one_records_nothing(bench: Bench, effects: Effects) -> None
 
     async def does(context: ConveyorContext) -> None:
         step = asyncio.ensure_future(context.astep("pay", asyncio.Event().wait))
-        await asyncio.sleep(0)  # gives the loop one turn, in which the step begins
+        await asyncio.sleep(0)  # no time passes: the loop has one turn, in which the step begins
         step.cancel()
         with pytest.raises(asyncio.CancelledError):
             await step

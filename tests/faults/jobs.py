@@ -84,7 +84,7 @@ def told(context: ConveyorContext, name: str) -> Iterator[Run]:
 
 def work(milliseconds: int) -> None:
     """Take time, as handlers do; nothing counts on how long."""
-    time.sleep(milliseconds / 1000)
+    time.sleep(milliseconds / 1000)  # the handler's work: no test waits by it
 
 
 def finish(context: ConveyorContext, run: Run, name: str) -> None:
@@ -143,7 +143,7 @@ async def coroutine(context: ConveyorContext, name: str, milliseconds: int) -> s
 
         async def fetched() -> str:
             with run.step("fetch"):
-                await asyncio.sleep(milliseconds / 2000)
+                await asyncio.sleep(milliseconds / 2000)  # the handler's work, on the event loop
             return f"{name}:fetch"
 
         def written() -> str:

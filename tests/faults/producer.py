@@ -58,7 +58,7 @@ class _Clock:
     def wait(self, jobs: int) -> None:
         """Wait until the next `jobs` are due."""
         due = self._began + self._jobs / self._rate
-        time.sleep(max(0.0, due - time.monotonic()))
+        time.sleep(max(0.0, due - time.monotonic()))  # the producer's rate: what it enqueues is not due yet
         self._jobs += jobs
 
 

@@ -181,7 +181,7 @@ class Proxy:
     async def _carry_requests(self, link: Link, source: asyncio.StreamReader) -> None:
         while data := await source.read(CHUNK):
             fate = await self._fate(link, data)
-            await asyncio.sleep(self.weather.latency)
+            await asyncio.sleep(self.weather.latency)  # the fault itself: what passes is late
             if fate is Fate.LOSE_REQUEST:
                 self._reset(link)
                 return
@@ -198,7 +198,7 @@ class Proxy:
                 return
             if link.is_losing:
                 continue
-            await asyncio.sleep(self.weather.latency)
+            await asyncio.sleep(self.weather.latency)  # the fault itself, on the way back
             await link.send(Side.REPLIES, data)
         await link.finish(Side.REPLIES)
 
@@ -214,10 +214,10 @@ class Proxy:
         """Let chance drop the connection, now or then in its life: with a request, with a reply, or while it rests."""
         chance = random.Random(f"{self._seed}/{link.number}")  # noqa: S311 - the same for the same seed
         while True:
-            await asyncio.sleep(chance.uniform(0.5, 1.5) * self.weather.every)
+            await asyncio.sleep(chance.uniform(0.5, 1.5) * self.weather.every)  # chance strikes so often
             if chance.random() < self.weather.drop:
                 link.doom = chance.choice([Fate.LOSE_REQUEST, Fate.LOSE_REPLY])
-                await asyncio.sleep(self.weather.every)
+                await asyncio.sleep(self.weather.every)  # for the request or reply that is to go down with it
                 self._reset(link)
                 return
 

@@ -61,6 +61,11 @@ class Scene:
             self.add(f"{name} {number}", offered=False, key=f"conveyor:cron:{name}:{tick:%Y-%m-%dT%H:%M:%SZ}")
             self.run(f"{name} {number}")
 
+    def count_tick(self, name: str, tick: dt.datetime) -> None:
+        """Let an entry say that this was its last tick."""
+        [entry] = [entry for entry in self.tables.crons if entry.name == name]
+        self.tables.crons[self.tables.crons.index(entry)] = replace(entry, last_tick=tick)
+
     # -- what handlers do -------------------------------------------------------------------------------------
 
     def tell(self, of: str, token: int, event: str, **fields: Any) -> None:

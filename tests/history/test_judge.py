@@ -8,7 +8,8 @@ from .records import BrokenHistory
 from .right import right
 from .rules import RULES
 from .scene import Scene
-from .wrong import WRONG, Spoil, two_processes_ran_under_one_token
+from .wrong import WRONG, Spoil
+from .wrong.fencing import two_processes_ran_under_one_token
 
 
 def rules_of(scene: Scene, **terms: object) -> set[str]:

@@ -24,7 +24,7 @@ from tests.history.records import History
 history = History(sys.argv[1])
 for number in itertools.count():
     history.note("begin", job=number, token=1, name="é" * 50)
-    time.sleep(0.0005)  # so that the file stays one that can be read again and again
+    time.sleep(0.0005)  # a writer's pace, so that the file stays small; nothing waits by it
 """
 PUT_GROWING_TOKENS = """
 import sys

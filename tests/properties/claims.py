@@ -9,7 +9,8 @@ from uuid import UUID
 
 from conveyor_django.models import Job
 
-from .reference import Queue, Reference
+from .entities import Queue
+from .reference import Reference
 
 if TYPE_CHECKING:
     from conveyor_django.db import Connection

@@ -10,7 +10,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from conveyor_django.db import Connection
 
-    from .reference import Job
+    from .entities import Job
 
 
 class JobRow(NamedTuple):

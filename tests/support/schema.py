@@ -6,13 +6,30 @@ and defaults are copied, triggers are not; Django's own tables stay untouched an
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from conveyor_django.db import Connection
 
+from .connections import opened_connections
+
 TABLES = (
     "job", "payload", "ledger", "attempt", "queue", "worker", "permit", "pausedtask", "cron", "workflow", "dependency",
 )  # fmt: skip
+
+
+@contextmanager
+def schema_of_its_own(schema: str) -> Iterator[Connection]:
+    """Make the schema, give a connection that works in it, and drop it in the end."""
+    with opened_connections() as connect:
+        connection = connect()
+        connection.prepare_threshold = None
+        create_schema(connection, schema)
+        use_schema(connection, schema)
+        yield connection
+        # On a connection of its own: the first may be long gone by the end of the session.
+        drop_schema(connect(), schema)
 
 
 def create_schema(on: Connection, schema: str, *, without_index: str = "") -> None:

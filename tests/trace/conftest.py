@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from conveyor_django.db import Connection
-
 from ..concurrency.flow_mutants import MIGRATION
-from ..support.barriers import Threads, threads
-from ..support.connections import Connect, opened_connections
-from ..support.schema import create_schema, drop_schema, use_schema
+from ..support.barriers import Threads
+from ..support.connections import Connect
+from ..support.schema import schema_of_its_own
 from .log import install
 from .runs import Traced
 
@@ -21,22 +19,10 @@ SCHEMA = "traced"
 @pytest.fixture(scope="session")
 def traced_schema(django_db_setup: None) -> Iterator[str]:
     """A schema with the tables, the trigger that releases dependants, and the workload's table of effects."""
-    with opened_connections() as connect:
-        connection = connect()
-        connection.prepare_threshold = None
-        create_schema(connection, SCHEMA)
-        use_schema(connection, SCHEMA)
+    with schema_of_its_own(SCHEMA) as connection:
         connection.execute(MIGRATION.RELEASE_TRIGGER)
         connection.execute(f"CREATE TABLE {SCHEMA}.test_effect (name text, job bigint, token bigint, step text)")
         yield SCHEMA
-        drop_schema(connect(), SCHEMA)
-
-
-@pytest.fixture
-def sides(watcher: Connection) -> Iterator[Threads]:
-    """Threads for the sides of a race."""
-    with threads(watcher) as sides:
-        yield sides
 
 
 @pytest.fixture

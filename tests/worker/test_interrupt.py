@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -87,50 +88,49 @@ def unraisable(monkeypatch) -> list[sys.UnraisableHookArgs]:
     return told
 
 
-def test_an_interrupt_that_a_finalizer_swallowed_is_raised_again(unraisable):
-    interrupter, finalizing, behind, seen = Interrupter(), threading.Event(), threading.Event(), []
+def interrupted_in_vain(ignoring: Callable[[], None], is_there: threading.Event) -> list[str]:
+    """Interrupt a thread while it is in code that ignores it, then again; return whether the thread saw it."""
+    interrupter, behind, seen = Interrupter(), threading.Event(), []
 
     def work():
         try:
             with interrupter.interruptible():
-                garbage = Finalized(finalizing)
-                del garbage
+                ignoring()
                 spin(behind)
         except Interrupted:
             seen.append("interrupted")
 
     thread = threading.Thread(target=work)
     thread.start()
-    finalizing.wait()
+    is_there.wait()
     assert interrupter.interrupt()
     behind.wait()
     interrupt_ignored_again()
     thread.join()
-    assert (seen, unraisable) == (["interrupted"], [])
+    return seen
+
+
+def test_an_interrupt_that_a_finalizer_swallowed_is_raised_again(unraisable):
+    finalizing = threading.Event()
+
+    def finalize():
+        garbage = Finalized(finalizing)
+        del garbage
+
+    assert interrupted_in_vain(finalize, finalizing) == ["interrupted"]
+    assert unraisable == []
 
 
 def test_an_interrupt_that_a_callback_of_the_driver_swallowed_is_raised_again(unraisable, connect):
     """Psycopg's C code calls handlers of notices, and cannot pass on what they raise."""
-    interrupter, notified, behind, seen = Interrupter(), threading.Event(), threading.Event(), []
-    session = connect()
+    notified, session = threading.Event(), connect()
     session.add_notice_handler(lambda _notice: spin(notified))
 
-    def work():
-        try:
-            with interrupter.interruptible():
-                session.execute("DO $$ BEGIN RAISE NOTICE 'now'; END $$", prepare=False)
-                spin(behind)
-        except Interrupted:
-            seen.append("interrupted")
+    def be_notified():
+        session.execute("DO $$ BEGIN RAISE NOTICE 'now'; END $$", prepare=False)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    notified.wait()
-    assert interrupter.interrupt()
-    behind.wait()
-    interrupt_ignored_again()
-    thread.join()
-    assert (seen, unraisable) == (["interrupted"], [])
+    assert interrupted_in_vain(be_notified, notified) == ["interrupted"]
+    assert unraisable == []
 
 
 def test_it_is_raised_again_once_only(unraisable):
