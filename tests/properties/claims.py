@@ -24,11 +24,12 @@ def claim_once(
     model: Reference, connection: Connection, owner: UUID, queues: Sequence[str], limit: int, now: dt.datetime, *,
     plain: bool = False,
 ) -> int:  # fmt: skip
-    """Claim up to `limit` jobs, as a worker does, and tell the reference; return how many there were."""
+    """Claim up to `limit` jobs, as a worker does, and tell the reference; return how many left the line."""
     expected = _expected(model, queues, limit, plain=plain) if _is_simple(model, connection, queues) else None
     leases = dict.fromkeys(queues, LEASE)
     if plain:
-        jobs = Job.objects.claim_plain_jobs(owner=owner, queues=leases, limit=limit, now=now, on=connection).jobs
+        claim = Job.objects.claim_plain_jobs(owner=owner, queues=leases, limit=limit, now=now, on=connection)
+        jobs = claim.jobs
     else:
         claim = Job.objects.claim(owner=owner, queues=leases, limit=limit, now=now, on=connection)
         jobs = claim.jobs
@@ -45,13 +46,13 @@ def claim_once(
         model.claim(job, owner, LEASE, now)
         assert (claimed.version, claimed.attempt, claimed.lost_count) == (job.version, job.attempt, job.lost)
     assert expected is None or {job.id for job in jobs} == expected
-    return len(jobs)
+    return len(jobs) + len(claim.parked)
 
 
 def claim_everything(
     model: Reference, connection: Connection, owner: UUID, queues: Sequence[str], now: dt.datetime
 ) -> None:
-    """Claim until nothing comes any more, and look whether that is all that may run."""
+    """Claim until nothing comes and nothing makes way any more, and look whether that is all that may run."""
     unpark(connection)
     while claim_once(model, connection, owner, queues, ALL, now):
         unpark(connection)

@@ -7,18 +7,20 @@ from typing import Any, Final
 from uuid import UUID
 
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
+from conveyor_django import outcomes
 from conveyor_django.managers.workflows import Edge as NewEdge
 from conveyor_django.managers.workflows import WorkflowManager
 from conveyor_django.models import Job
 from conveyor_django.states import OnFailure
 
-from .claims import claim_everything, unpark
+from .claims import ALL, claim_everything, claim_once, unpark
 from .entities import Edge, Queue
 from .ground import KEYS, QUEUES, TASKS, owners, places, queues
 from .runs import RunMachine
 
+caps: Final = st.sampled_from([None, 1, 2])
 policies: Final = st.sampled_from(list(OnFailure))
 
 
@@ -28,6 +30,20 @@ class JobMachine(RunMachine):
     def __init__(self) -> None:
         super().__init__()
         self.workflows: list[int] = []
+
+    @initialize(
+        queue=queues, paused=st.sampled_from(["queue", "task", None, None]), cap=caps, key_cap=caps,
+        keyed=st.integers(0, 3),
+    )  # fmt: skip
+    def begin_with_settings(
+        self, queue: str, paused: str | None, cap: int | None, key_cap: int | None, keyed: int
+    ) -> None:
+        """Begin with the settings of one queue, and jobs of which only so many may run."""
+        self.set_queue(queue=queue, paused=paused == "queue", cap=cap, key_cap=key_cap)
+        if paused == "task":
+            self.pause_or_resume(task=TASKS[0])
+        for _ in range(keyed):
+            self.enqueue_with_concurrency_key(queue=queue, task=TASKS[0], concurrency_key=KEYS[0])
 
     # -- workflows --------------------------------------------------------------------------------------------
 
@@ -76,7 +92,7 @@ class JobMachine(RunMachine):
         """Accept a job of which only so many of its key may run."""
         self.enqueue(queue=queue, task=task, priority=0, later=False, key=None, concurrency_key=concurrency_key)
 
-    @rule(queue=queues, paused=st.booleans(), cap=st.sampled_from([None, 1, 2]), key_cap=st.sampled_from([None, 1, 2]))
+    @rule(queue=queues, paused=st.booleans(), cap=caps, key_cap=caps)
     def set_queue(self, queue: str, paused: bool, cap: int | None, key_cap: int | None) -> None:
         """Change a queue's settings."""
         self.execute(
@@ -99,6 +115,37 @@ class JobMachine(RunMachine):
     def unpark(self) -> None:
         """Put back in line what had made way."""
         unpark(self.connection)
+
+    @rule(queue=queues, owner=owners, concurrency_key=st.sampled_from([None, *KEYS]))
+    def lower_cap(self, queue: str, owner: UUID, concurrency_key: str | None) -> None:
+        """Lower a cap below what runs, and end a part of that: what is left is the cap, or above it."""
+        for cap, jobs in ((2, 3), (1, 1)):
+            exact_cap, key_cap = (cap, None) if concurrency_key is None else (None, cap)
+            self.set_queue(queue=queue, paused=False, cap=exact_cap, key_cap=key_cap)
+            for _ in range(jobs):
+                self.enqueue(
+                    queue=queue, task=TASKS[1], priority=5, later=False, key=None, concurrency_key=concurrency_key
+                )  # fmt: skip
+            self.the_tables_are_as_the_reference_says()
+            claim_once(self.model, self.connection, owner, [queue], ALL, self.now)
+            self.end_one(queue, concurrency_key)
+
+    @rule(queue=queues, owner=owners, concurrency_key=st.sampled_from([None, *KEYS]))
+    def end_and_claim_all(self, queue: str, owner: UUID, concurrency_key: str | None) -> None:
+        """End a run: whoever waited for its permit has it."""
+        claim_once(self.model, self.connection, owner, [queue], ALL, self.now)
+        self.end_one(queue, concurrency_key)
+        self.claim_all(owner=owner)
+
+    def end_one(self, queue: str, concurrency_key: str | None) -> None:
+        """Let the oldest run of a queue succeed, or that of a key in it."""
+        for job in self.model.jobs.values():
+            if (job.queue, job.state) == (queue, "running") and concurrency_key in (None, job.concurrency_key):
+                end = outcomes.Succeed(id=job.id, version=job.version)
+                Job.objects.succeed_jobs([end], owner=job.owner, now=self.now, on=self.connection)
+                self.model.succeed((job.id, job.version), job.owner, self.now)
+                break
+        self.the_tables_are_as_the_reference_says()
 
     @rule(owner=owners)
     def claim_all(self, owner: UUID) -> None:

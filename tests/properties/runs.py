@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
@@ -22,6 +23,7 @@ VERBS: Final[dict[str, type[outcomes.Ended]]] = {
     "retry": outcomes.Retry, "snooze": outcomes.Snooze, "fail": outcomes.Fail, "cancel": outcomes.Cancel,
     "release": outcomes.Release,
 }  # fmt: skip
+priorities: Final = st.sampled_from([0, 5])
 # The run that is named first, by its right token.
 NEWEST: Final = (0, 0)
 
@@ -29,21 +31,22 @@ NEWEST: Final = (0, 0)
 class RunMachine(Ground):
     """Verbs of single jobs."""
 
-    @initialize(in_queues=st.lists(queues, min_size=1, max_size=4), owner=owners, limit=st.integers(0, 4))
-    def begin(self, in_queues: list[str], owner: UUID, limit: int) -> None:
+    @initialize(
+        jobs=st.lists(st.tuples(queues, priorities), min_size=1, max_size=4), owner=owners, limit=st.integers(0, 4),
+        plain=st.booleans(),
+    )  # fmt: skip
+    def begin(self, jobs: list[tuple[str, int]], owner: UUID, limit: int, plain: bool) -> None:
         """Begin with some jobs, of which some run."""
-        # Behind all places that were drawn in earlier examples: a sequence does not roll back.
-        [self.highest] = Job.objects.draw_ready_seqs(1, on=self.connection)
-        for queue in in_queues:
-            self.enqueue(queue=queue, task=TASKS[0], priority=0, later=False, key=None)
+        for queue, priority in jobs:
+            self.enqueue(queue=queue, task=TASKS[0], priority=priority, later=False, key=None)
         self.the_tables_are_as_the_reference_says()
         if limit:
-            claim_once(self.model, self.connection, owner, QUEUES, limit, self.now)
+            claim_once(self.model, self.connection, owner, QUEUES, limit, self.now, plain=plain)
 
     # -- producers --------------------------------------------------------------------------------------------
 
     @rule(
-        queue=queues, task=st.sampled_from(TASKS), priority=st.sampled_from([0, 5]), later=st.booleans(),
+        queue=queues, task=st.sampled_from(TASKS), priority=priorities, later=st.booleans(),
         key=st.sampled_from([None, None, "k", "l"]),
     )  # fmt: skip
     def enqueue(
@@ -126,11 +129,12 @@ class RunMachine(Ground):
         how=st.sampled_from(["retry", "snooze", "release", "lost"]),
         times=st.integers(2, 4),
         step=st.booleans(),
+        plain=st.booleans(),
     )
-    def run_and_come_back(self, owner: UUID, how: str, times: int, step: bool) -> None:
+    def run_and_come_back(self, owner: UUID, how: str, times: int, step: bool, plain: bool) -> None:
         """Let one job run several times, as far as its budgets go: single verbs seldom come that far."""
         for _ in range(times):
-            claim_once(self.model, self.connection, owner, QUEUES, ALL, self.now)
+            claim_once(self.model, self.connection, owner, QUEUES, ALL, self.now, plain=plain)
             if not any(job.state == "running" for job in self.model.jobs.values()):
                 break
             if step:
@@ -149,11 +153,12 @@ class RunMachine(Ground):
         """Let time pass."""
         self.now += dt.timedelta(seconds=seconds)
 
-    @rule()
-    def pass_time_until_something_is_due(self) -> None:
-        """Let it be the very instant at which the next job is due."""
+    @rule(which=st.sampled_from([min, max]))
+    def promote_at_the_instant(self, which: Callable[..., dt.datetime]) -> None:
+        """Let it be the very instant at which the next or the last job is due: not a moment later is it ready."""
         later = [job.run_at for job in self.model.jobs.values() if job.state == "scheduled" and job.run_at > self.now]
-        self.now = min(later, default=self.now)
+        self.now = which(later, default=self.now)
+        self.promote()
 
     @rule()
     def promote(self) -> None:
@@ -161,6 +166,7 @@ class RunMachine(Ground):
         Job.objects.promote_jobs(limit=100, now=self.now, on=self.connection)
         line = [job.id for job in self.model.promote(self.now)]
         _, drawn = read_rows(self.connection)
+        assert set(line) <= set(drawn)
         assert sorted(line, key=lambda job: drawn[job]) == line
 
     @rule()
@@ -169,10 +175,19 @@ class RunMachine(Ground):
         rescued = Job.objects.rescue_jobs(limit=100, max_lost=MAX_LOST, now=self.now, on=self.connection)
         assert {job.id for job in rescued} == self.model.rescue(self.now)
 
-    @rule(owner=owners, named=st.none() | st.lists(tokens, max_size=3))
-    def rescue_owner(self, owner: UUID, named: list[tuple[int, int]] | None) -> None:
-        """Take a dead worker's jobs back; `named` had started, nobody knows where it is None."""
-        started = self.given(named, owner)[0] if named is not None and self.model.jobs else None
+    @rule()
+    def rescue_at_the_instant(self) -> None:
+        """Let it be the very instant until which the next lease lasts: it has not lapsed yet."""
+        leases = [job.expires for job in self.model.jobs.values() if job.expires is not None and job.expires > self.now]
+        self.now = min(leases, default=self.now)
+        self.rescue()
+
+    @precondition(lambda self: self.model.jobs)
+    @rule(owner=holders, named=st.lists(tokens, min_size=1, max_size=3), knows=st.booleans())
+    def rescue_owner(self, owner: UUID | None, named: list[tuple[int, int]], knows: bool) -> None:
+        """Take a dead worker's jobs back: some of them had started, or nobody knows which."""
+        given, owner = self.given(named, owner)
+        started = given if knows else None
         rescued = Job.objects.rescue_owner(
             owner=owner, started=started, max_lost=MAX_LOST, max_releases=MAX_RELEASES, reason="dead", now=self.now,
             on=self.connection,
