@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from .states import Verb
 
@@ -17,9 +17,8 @@ from .states import Verb
 Token = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """One claimed job, as a worker process holds it.
+class Claimed(NamedTuple):
+    """One claimed job, as a worker process holds it; in the order of a claim's columns.
 
     `args` and `kwargs` are JSON text: they are parsed by the executor, off the claim path.
     `attempt` is the retry budget used, this run included; `lost_count` the runs that ended unseen;

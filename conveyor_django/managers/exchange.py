@@ -14,6 +14,7 @@ from .base import Row
 
 # How many jobs behind one that may not run now a claim moves out of the way at most.
 PARK: Final = 500
+_ANSWERS: Final = {answer.value: answer for answer in Answer}
 
 
 def claim_params(
@@ -55,22 +56,28 @@ def claim_from(rows: Iterable[Row]) -> Claim:
 
 
 def _claimed(row: Row) -> Claimed:
-    return Claimed(
-        id=row[1], version=row[2], queue=row[3], task=row[4], args=row[5], kwargs=row[6], attempt=row[7],
-        max_attempts=row[8], lost_count=row[9], release_count=row[10], lease_seconds=row[11], created_at=row[12],
-        concurrency_key=row[13], workflow_id=row[14],
-    )  # fmt: skip
+    return Claimed._make(row[1 : 1 + len(Claimed._fields)])
 
 
 def succeed_params(outcomes: Sequence[Succeed], owner: uuid.UUID, now: dt.datetime | None = None) -> dict[str, Any]:
     """Return the parameters of succeed_jobs."""
+    results = [outcome.result for outcome in outcomes]
     return {
-        "ids": [outcome.id for outcome in outcomes],
-        "versions": [outcome.version for outcome in outcomes],
-        "results": [outcome.result for outcome in outcomes],
+        "ids": _integers(outcome.id for outcome in outcomes),
+        "versions": _integers(outcome.version for outcome in outcomes),
+        "results": results if any(results) else _array("NULL" for _ in results),
         "owner": owner,
         "now": now,
     }
+
+
+def _integers(numbers: Iterable[int]) -> str:
+    return _array(map(str, numbers))
+
+
+def _array(items: Iterable[str]) -> str:
+    """Return PostgreSQL's text of an array: the driver looks at each item of a list three times over."""
+    return f"{{{','.join(items)}}}"
 
 
 def end_params(
@@ -94,7 +101,7 @@ def end_params(
 
 def answers_from(rows: Iterable[Row]) -> dict[Token, Answer]:
     """Return {token: answer} of an outcome statement's rows."""
-    return {(row[0], row[1]): Answer(row[2]) for row in rows}
+    return {(row[0], row[1]): _ANSWERS[row[2]] for row in rows}
 
 
 def ready_queues(rows: Iterable[Row]) -> set[str]:

@@ -34,6 +34,7 @@ COUNTERS: Final = (
 SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye"})
 # Runs that came to an end of their own.
 ENDS: Final = ("succeeded", "retried", "snoozed", "failed", "cancelled")
+_PLACE_OF: Final = {counter: place for place, counter in enumerate(COUNTERS)}
 _WORD: Final = 8
 _HEADER: Final = len(COUNTERS)
 # The words of a run's place.
@@ -151,7 +152,7 @@ class Board:
     def count(self, counter: str, by: int = 1) -> None:
         """Add to a counter."""
         with self._lock:
-            self._words[COUNTERS.index(counter)] += by
+            self._words[_PLACE_OF[counter]] += by
 
     def say_leaving(self) -> None:
         """Note that nothing more is claimed and that the process will end: another one may take its place."""

@@ -81,38 +81,37 @@ class Executor:
 
     def _work(self) -> None:
         """Take one job after the other: the life of an executor thread."""
-        upkeep, statements = ConnectionUpkeep(), Statements()
-        while (work := self._inbox.get()) is not None:
-            upkeep.before()
-            if isinstance(work, Held):
-                self._run(work, statements)
-                statements.settle()
-            else:
-                self._guarded(work)
-            self._say_left_open(work, upkeep.after())
-        connections.close_all()
-
-    def _run(self, held: Held, statements: Statements) -> None:
-        if not held.take():
-            # Cancelled while it waited for a thread; who did that has said so.
-            return
-        interrupter = Interrupter()
+        upkeep, statements, interrupter = ConnectionUpkeep(), Statements(), Interrupter()
 
         def interrupt() -> None:
             # Both, and first so that the handler does not take the database's error for one to deal with.
             interrupter.interrupt()
             statements.cut()
 
+        while (work := self._inbox.get()) is not None:
+            upkeep.before()
+            if isinstance(work, Held):
+                self._run(work, interrupter, interrupt)
+                statements.settle()
+            else:
+                self._guarded(work)
+            self._say_left_open(work, upkeep.after())
+        connections.close_all()
+
+    def _run(self, held: Held, interrupter: Interrupter, interrupt: Callable[[], None]) -> None:
+        if not held.take():
+            # Cancelled while it waited for a thread; who did that has said so.
+            return
         run: Run | None = None
         finished: Finished | None = None
         try:
             held.place = self._board.mark_started(held.token)
             self._board.count("started")
-            with interrupter.interruptible():
-                held.interrupt, held.shield = interrupt, interrupter.shield
+            with interrupter:
+                held.interruptible_by(interrupt, interrupter.shield)
                 run = self._handlers.prepare(held)
                 if run.is_async:
-                    held.interrupt = held.shield = None
+                    held.interruptible_by(None, None)
                 else:
                     self._begin(run)
                     finished = self._handlers.call(run)
@@ -124,7 +123,8 @@ class Executor:
         except BaseException as error:  # noqa: BLE001 - a defect of ours or of a receiver must not lose the job
             finished = Finished(held, decide.failed_run(held.claimed, error, delay=1.0), run)
         finally:
-            held.interrupt = held.shield = None
+            # The thread goes on to the next run: nothing of this one may interrupt it any more.
+            held.interruptible_by(None, None)
         if finished is not None:
             self._over(finished)
         elif run is not None:

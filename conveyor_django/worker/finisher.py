@@ -140,9 +140,12 @@ class Finisher:
         return "claim_plain_jobs", params
 
     def _send(self, connection: Connection, requests: list[tuple[str, dict[str, Any]]]) -> list[list[Row]]:
-        """Run the statements in one transaction; alone, a statement needs neither pipeline nor BEGIN."""
+        """Run the statements in one transaction; alone, a statement needs no pipeline.
+
+        What is sent up to a Sync of the protocol is one transaction, without a BEGIN (PostgreSQL docs, "Pipelining").
+        """
         if len(requests) <= 1:
             return [connection.execute(statement(name), params).fetchall() for name, params in requests]
-        with connection.pipeline(), connection.transaction():
+        with connection.pipeline():
             cursors = [connection.execute(statement(name), params) for name, params in requests]
         return [cursor.fetchall() for cursor in cursors]

@@ -22,7 +22,7 @@ from .atomic import run_atomically
 from .ends import Ends, heeded
 from .inflight import Held
 from .ownloop import run_on_own_loop
-from .runs import Finished, Run
+from .runs import Definition, Finished, Run
 
 # The ends that task_finished tells of: a retry is not one.
 LAST_VERBS = frozenset({Verb.SUCCEED, Verb.FAIL, Verb.CANCEL})
@@ -35,20 +35,32 @@ class Handlers:
         self._owner = owner
         self._alias = alias
         self._settings = settings
+        self._definitions: dict[str, Definition] = {}
         self.ends = Ends(settings)
 
     def prepare(self, held: Held) -> Run:
         """Find the task and parse the arguments. Raises UnknownTask."""
         claimed = held.claimed
-        task = resolve_task(claimed.task)
-        options = options_of(task)
-        fence = Fence(held, owner=self._owner, alias=self._alias, atomic=options.atomic)
-        args, kwargs = json.loads(claimed.args), json.loads(claimed.kwargs)
-        run = Run(held, fence, task, options, args, kwargs, self._timeout(options))
-        # A backoff callable gets it too; built here, since an event loop may not query.
-        if task.takes_context or options.backoff_callable or has_listeners(task_started, logging.INFO):
+        definition = self._definitions.get(claimed.task) or self._define(claimed.task)
+        fence = Fence(held, owner=self._owner, alias=self._alias, atomic=definition.options.atomic)
+        run = Run(held, fence, definition, json.loads(claimed.args), json.loads(claimed.kwargs))
+        # Built here, since an event loop may not query.
+        if definition.wants_result or has_listeners(task_started, logging.INFO):
             self._build_result(run)
         return run
+
+    def _define(self, path: str) -> Definition:
+        task = resolve_task(path)
+        options = options_of(task)
+        self._definitions[path] = definition = Definition(
+            task=task,
+            options=options,
+            timeout=self._timeout(options),
+            is_coroutine=iscoroutinefunction(task.func),
+            # A backoff callable gets it too.
+            wants_result=task.takes_context or options.backoff_callable is not None,
+        )
+        return definition
 
     def call(self, run: Run) -> Finished:
         """Run the handler in this thread and say how it ended; never raises for what the handler does."""
@@ -94,7 +106,7 @@ class Handlers:
 
     def _invoke(self, run: Run) -> Any:
         """Call the handler in this thread; a coroutine function runs on a loop of its own here."""
-        if iscoroutinefunction(run.task.func):
+        if run.definition.is_coroutine:
             return heeded(run, raised(run_on_own_loop(run.held, lambda: self._awaited(run))))
         return heeded(run, raised(run.task.call(*self._call_args(run), **run.kwargs)))
 

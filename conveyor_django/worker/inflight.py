@@ -105,6 +105,11 @@ class Held:
             if self.shield is not None:
                 self.shield()
 
+    def interruptible_by(self, interrupt: Callable[[], object] | None, shield: Callable[[], object] | None) -> None:
+        """Set how the handler is interrupted and shielded from here on; after that nobody calls what was set before."""
+        with self._lock:
+            self.interrupt, self.shield = interrupt, shield
+
     def end(self) -> None:
         """Note that the handler has returned or raised."""
         with self._lock:

@@ -12,8 +12,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ class Interrupted(BaseException):
 
 
 class Interrupter:
-    """Lets another thread interrupt this one while it is inside `interruptible()`."""
+    """Lets another thread interrupt this one while it is inside a `with` block of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,26 +37,27 @@ class Interrupter:
         # Whether one was raised where Python ignores it.
         self._was_ignored = False
 
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Mark the code inside as what `interrupt` may stop; used by one thread at a time."""
-        ident = self._ident = threading.get_ident()
+        self._was_ignored = False
+        ident = threading.get_ident()
         _inside[ident] = self
-        try:
-            yield
-        finally:
-            self.shield()
-            del _inside[ident]
+        self._ident = ident
+
+    def __exit__(self, *_error: object) -> None:
+        """Be uninterruptible again."""
+        self.shield()
+        del _inside[threading.get_ident()]
 
     def shield(self) -> None:
-        """Be uninterruptible from here on; called by the thread inside `interruptible()`."""
+        """Be uninterruptible from here on; called by the thread inside."""
         with self._lock:
             self._ident = None
             # One that was sent, but not yet raised, would otherwise hit whatever runs next.
             _raise_in_thread(threading.get_ident(), _NULL)
 
     def interrupt(self) -> bool:
-        """Raise Interrupted in the thread inside `interruptible()`; False if none is."""
+        """Raise Interrupted in the thread inside; False if none is."""
         with self._lock:
             if self._ident is None:
                 return False
@@ -74,7 +74,7 @@ class Interrupter:
             self.interrupt()
 
 
-# By the thread that is inside `interruptible()`.
+# By the thread that is inside.
 _inside: Final[dict[int, Interrupter]] = {}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 import uuid
@@ -21,6 +20,7 @@ from .board import Board, board_places
 from .dependants import release_dependants
 from .executor import Executor
 from .finisher import Finisher, Turn
+from .inbox import Inbox
 from .inflight import Held, InFlight
 from .limits import Limits
 from .outbox import Outbox
@@ -73,7 +73,7 @@ class Pump(DatabaseLoop):
         self._finisher = Finisher(owner=owner, settings=settings)
         self._appetite = Appetite(poll=poll, window=settings.notify_window_seconds, now=time.monotonic())
         # Everything that may end the pump's wait comes through here; None is a bare wake-up.
-        self._inbox: queue.SimpleQueue[Finished | str | None] = queue.SimpleQueue()
+        self._inbox: Inbox[Finished | str | None] = Inbox()
         self._outbox = Outbox()
         self._limits = Limits(alias=self._alias)
         self._quarantine = Quarantine()
@@ -126,8 +126,7 @@ class Pump(DatabaseLoop):
         """Say whether all outcomes are written and no more are wanted."""
         if not self.stopping.is_set():
             return False
-        while self._pick(0.0):
-            pass
+        self._sort()
         return not len(self._outbox)
 
     def work(self, connection: Connection) -> None:
@@ -183,28 +182,22 @@ class Pump(DatabaseLoop):
 
     def _wait(self) -> None:
         """Wait for an end, a wake-up or the time of the next look; then gather ends for a moment."""
-        if not self._pick(self._patience()):
-            return
-        while self._pick(0.0):
-            pass
+        self._inbox.wait(self._patience())
+        self._sort()
         until = time.monotonic() + GATHER_SECONDS
-        while self._has_running() and len(self._outbox) and (left := until - time.monotonic()) > 0:
-            if not self._pick(left):
-                return
+        while len(self._outbox) and (running := self._running()) > 0 and (left := until - time.monotonic()) > 0:
+            self._inbox.wait(left, quorum=running)
+            self._sort()
 
-    def _pick(self, timeout: float) -> bool:
-        """Take one message; say whether there was one."""
-        try:
-            message = self._inbox.get(timeout > 0, timeout or None)
-        except queue.Empty:
-            return False
-        if isinstance(message, Finished):
-            # A run that was answered for already, as when it was given back, has no say any more.
-            if self._inflight.get(message.held.token) is message.held:
-                self._outbox.add(message)
-        elif message is not None and (message == ANY_QUEUE or self._plan.wants(message)):
-            self._appetite.woken(time.monotonic())
-        return True
+    def _sort(self) -> None:
+        """Take the messages that there are: ends to the outbox, the rest to the appetite."""
+        for message in self._inbox.take():
+            if isinstance(message, Finished):
+                # A run that was answered for already, as when it was given back, has no say any more.
+                if self._inflight.get(message.held.token) is message.held:
+                    self._outbox.add(message)
+            elif message is not None and (message == ANY_QUEUE or self._plan.wants(message)):
+                self._appetite.woken(time.monotonic())
 
     def _patience(self) -> float:
         """Return the seconds to wait at most."""
@@ -215,8 +208,8 @@ class Pump(DatabaseLoop):
         waits += [due for due in (self._outbox.seconds(now), self._quarantine.seconds(now)) if due is not None]
         return min(waits)
 
-    def _has_running(self) -> bool:
-        return len(self._inflight) - len(self._quarantine) > len(self._outbox)
+    def _running(self) -> int:
+        return len(self._inflight) - len(self._quarantine) - len(self._outbox)
 
     # -- outcomes -------------------------------------------------------------------------------------------
 

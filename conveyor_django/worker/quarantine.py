@@ -60,4 +60,5 @@ class Quarantine:
         """Let go of a job that has ended or was given back."""
         if self._alone is held:
             self._alone = None
-        self._waiting = deque(waiting for waiting in self._waiting if waiting[0] is not held)
+        if self._waiting:
+            self._waiting = deque(waiting for waiting in self._waiting if waiting[0] is not held)

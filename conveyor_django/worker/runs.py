@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import iscoroutinefunction
 from typing import Any
 
 from ..effects import Fence
@@ -13,27 +12,53 @@ from ..tasks import TaskOptions
 from .inflight import Held
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a worker process knows of a task: the same for all of its runs."""
+
+    task: Any
+    options: TaskOptions
+    # Seconds that a run may take; None: for ever.
+    timeout: float | None
+    # A coroutine function, whether or not it runs on the event loop.
+    is_coroutine: bool
+    # Whether each run needs the TaskResult of its job.
+    wants_result: bool
+
+
 @dataclass(slots=True, eq=False)
 class Run:
     """One run of a handler, ready to be called."""
 
     held: Held
     fence: Fence
-    task: Any
-    options: TaskOptions
+    definition: Definition
     args: list[Any]
     kwargs: dict[str, Any]
-    # Seconds that it may take; None: for ever.
-    timeout: float | None
     # Built only for a handler that takes its context, for a signal's receivers, or for a backoff callable.
     result: Any = None
     error: BaseException | None = None
     value: Any = None
 
     @property
+    def task(self) -> Any:
+        """The task."""
+        return self.definition.task
+
+    @property
+    def options(self) -> TaskOptions:
+        """The task's options."""
+        return self.definition.options
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that it may take; None: for ever."""
+        return self.definition.timeout
+
+    @property
     def is_async(self) -> bool:
         """Whether it runs on the event loop. An atomic one needs the thread that holds the transaction."""
-        return iscoroutinefunction(self.task.func) and not self.options.atomic
+        return self.definition.is_coroutine and not self.definition.options.atomic
 
 
 @dataclass(frozen=True, slots=True, eq=False)

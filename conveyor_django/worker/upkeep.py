@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django.db import connections
@@ -14,20 +15,26 @@ IDLE_CHECK_SECONDS: Final = 5.0
 
 
 class ConnectionUpkeep:
-    """Looks after the connections of the thread that it is used in, around each job."""
+    """Looks after the connections of the one thread that it is used in, around each job."""
 
     def __init__(self) -> None:
         self._used_at = time.monotonic()
+        # Django's connections of that thread, found at the first use: to ask for them costs more than a small job.
+        self._wrappers: Sequence[Any] | None = None
 
     def before(self) -> None:
         """Close connections that were cut, so that no handler fails for it: asked after a rest, else only looked at."""
         rested = time.monotonic() - self._used_at > IDLE_CHECK_SECONDS
-        close_unusable(ask_all=rested)
+        for connection in self._open_connections():
+            if connection.in_atomic_block or not (rested or _has_something_to_say(connection)):
+                continue
+            if not connection.is_usable():
+                _close(connection)
 
     def after(self) -> list[str]:
         """Close what a handler left in an error or in a transaction; return the aliases left in one."""
         left_open = []
-        for connection in _open_connections():
+        for connection in self._open_connections():
             if connection.in_atomic_block or not _is_idle(connection):
                 left_open.append(connection.alias)
                 _close(connection)
@@ -36,22 +43,10 @@ class ConnectionUpkeep:
         self._used_at = time.monotonic()
         return left_open
 
-
-def close_unusable(*, ask_all: bool = True) -> None:
-    """Close the connections of this thread that no longer answer.
-
-    Without `ask_all` only those are asked that have something to read: an idle server says nothing, save that it
-    is going away.
-    """
-    for connection in _open_connections():
-        if connection.in_atomic_block or not (ask_all or _has_something_to_say(connection)):
-            continue
-        if not connection.is_usable():
-            _close(connection)
-
-
-def _open_connections() -> list[Any]:
-    return [c for c in connections.all(initialized_only=True) if c.connection is not None]
+    def _open_connections(self) -> list[Any]:
+        if self._wrappers is None:
+            self._wrappers = connections.all()
+        return [wrapper for wrapper in self._wrappers if wrapper.connection is not None]
 
 
 def _is_idle(connection: Any) -> bool:
@@ -62,6 +57,7 @@ def _is_idle(connection: Any) -> bool:
 
 
 def _has_something_to_say(connection: Any) -> bool:
+    """Say whether there is something to read: an idle server says nothing, save that it is going away."""
     pgconn = getattr(connection.connection, "pgconn", None)
     if pgconn is None or connection.connection.closed:
         return True

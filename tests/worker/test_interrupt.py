@@ -23,7 +23,7 @@ def test_code_inside_is_interrupted():
 
     def work():
         try:
-            with interrupter.interruptible():
+            with interrupter:
                 spin(started)
         except Interrupted:
             seen.append("interrupted")
@@ -39,7 +39,7 @@ def test_code_inside_is_interrupted():
 def test_nobody_is_interrupted_outside():
     interrupter = Interrupter()
     assert not interrupter.interrupt()
-    with interrupter.interruptible():
+    with interrupter:
         pass
     assert not interrupter.interrupt()
 
@@ -51,7 +51,7 @@ def test_an_interrupt_at_the_end_never_reaches_what_comes_after(_turn):
 
     def work():
         try:
-            with interrupter.interruptible():
+            with interrupter:
                 inside.set()
         except Interrupted:
             pass
@@ -94,7 +94,7 @@ def interrupted_in_vain(ignoring: Callable[[], None], is_there: threading.Event)
 
     def work():
         try:
-            with interrupter.interruptible():
+            with interrupter:
                 ignoring()
                 spin(behind)
         except Interrupted:
@@ -140,7 +140,7 @@ def test_it_is_raised_again_once_only(unraisable):
     seen = []
 
     def work():
-        with interrupter.interruptible():
+        with interrupter:
             garbage = Finalized(finalizing)
             del garbage
             try:
