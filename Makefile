@@ -16,7 +16,7 @@ PORT ?= 8000
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak ci clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak bench bench-full ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,12 @@ evidence: $(READY) ## Write the tables of docs/evidence.md from results/
 
 soak: $(READY) ## 100,000 no-op jobs through one worker, none lost, none doubled; empties Conveyor's tables
 	$(BIN)/python -m benchmarks.soak $(ARGS)
+
+bench: $(READY) ## Conveyor beside three peers and its ceiling, one round, some minutes (ARGS='--workloads noop-32' for a part)
+	$(BIN)/python -m benchmarks.run --rounds 1 --peers conveyor pgqueuer oban procrastinate ceiling bare $(ARGS)
+
+bench-full: $(READY) ## Conveyor beside every peer, five alternating rounds, hours
+	$(BIN)/python -m benchmarks.run --rounds 5 --long $(ARGS)
 
 ci: ## All that CI does: the checks, and the suite on three Pythons
 	.ci/run

@@ -1,0 +1,114 @@
+"""The ceiling: Conveyor's own statements in a bare loop, without a worker, threads or handlers.
+
+Each process has `batch` jobs in hand. It writes their success and claims as many in one pipeline, which is one
+commit and one round trip, until nothing is left.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from typing import Any, Final, NamedTuple
+
+from conveyor_django.db import Connection, connect
+from conveyor_django.managers.exchange import claim_params, succeed_params
+from conveyor_django.sql import statement
+
+LEASE_SECONDS: Final = 30.0
+ALIAS: Final = "default"
+Token = tuple[int, int]
+
+
+class Loop:
+    """One owner's claims and outcomes on one connection."""
+
+    def __init__(self, connection: Connection, queue: str, batch: int) -> None:
+        self._connection = connection
+        self._owner = uuid.uuid4()
+        self._claim = claim_params(self._owner, {queue: LEASE_SECONDS}, batch)
+        # The plain claim moves nothing out of the way.
+        del self._claim["park"]
+        self._succeed = succeed_params([], self._owner)
+        self._batch = batch
+
+    def claim(self) -> list[Token]:
+        """Claim a batch."""
+        return _claimed(self._connection.execute(statement("claim_plain_jobs"), self._claim).fetchall())
+
+    def succeed(self, tokens: Sequence[Token]) -> list[Token]:
+        """Write the success of these runs; return those whose row was locked for a moment."""
+        return _busy(self._connection.execute(statement("succeed_jobs"), self._outcomes(tokens)).fetchall())
+
+    def exchange(self, tokens: Sequence[Token]) -> list[Token]:
+        """Write the success of these runs and claim the next, in one commit; return what is in hand then."""
+        with self._connection.pipeline():
+            outcome = self._connection.execute(statement("succeed_jobs"), self._outcomes(tokens))
+            claim = self._connection.execute(statement("claim_plain_jobs"), self._claim)
+        return _busy(outcome.fetchall()) + _claimed(claim.fetchall())
+
+    def _outcomes(self, tokens: Sequence[Token]) -> dict[str, Any]:
+        ids, versions = zip(*tokens, strict=True)
+        return self._succeed | {"ids": list(ids), "versions": list(versions), "results": [None] * len(ids)}
+
+
+def _claimed(rows: Sequence[tuple[Any, ...]]) -> list[Token]:
+    return [(row[1], row[2]) for row in rows if row[0] == "claimed"]
+
+
+def _busy(rows: Sequence[tuple[Any, ...]]) -> list[Token]:
+    return [(row[0], row[1]) for row in rows if row[2] == "busy"]
+
+
+class Span(NamedTuple):
+    """When a process began and ended (Unix time), and how many exchanges it made."""
+
+    began: float
+    ended: float
+    exchanges: int
+
+
+def work_off(processes: int, batch: int, queue: str = "default") -> dict[str, float]:
+    """Work off all jobs of the queue; return the seconds from the first claim to the last commit, and the exchanges."""
+    context = multiprocessing.get_context("spawn")
+    spans: Queue[Span] = context.Queue()
+    barrier = context.Barrier(processes)
+    workers = [context.Process(target=_work, args=(queue, batch, barrier, spans)) for _ in range(processes)]
+    for worker in workers:
+        worker.start()
+    found = [spans.get() for _ in workers]
+    for worker in workers:
+        worker.join()
+    seconds = max(span.ended for span in found) - min(span.began for span in found)
+    return {"seconds": seconds, "exchanges": sum(span.exchanges for span in found)}
+
+
+def _work(queue: str, batch: int, barrier: Barrier, spans: Queue[Span]) -> None:
+    """Run one process: all begin together, so that none works alone while another still imports."""
+    import django
+
+    django.setup()
+    with connect(ALIAS, "ceiling", lease_seconds=LEASE_SECONDS) as connection:
+        loop = Loop(connection, queue, batch)
+        barrier.wait()
+        began, exchanges = time.time(), 1
+        tokens = loop.claim()
+        while tokens:
+            tokens = loop.exchange(tokens)
+            exchanges += 1
+        spans.put(Span(began, time.time(), exchanges))
+
+
+def claims(batch: int, times: int, queue: str = "default") -> Iterator[float]:
+    """Claim a batch so many times; yield the seconds of each claim, and write the success of the batch in between."""
+    with connect(ALIAS, "ceiling", lease_seconds=LEASE_SECONDS) as connection:
+        loop = Loop(connection, queue, batch)
+        for _ in range(times):
+            begin = time.perf_counter()
+            tokens = loop.claim()
+            yield time.perf_counter() - begin
+            while tokens:
+                tokens = loop.succeed(tokens)
