@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import psutil
 from asgiref.sync import SyncToAsync
 from django.db import connections
 
@@ -43,10 +44,19 @@ def assert_no_thread_left(before: set[threading.Thread]) -> None:
 
 def assert_no_session_left(before: set[int], watcher: Connection) -> None:
     """Fail if connections were opened since `before` and are still open."""
-    _wait_for_none(
-        lambda: {text for pid, text in sessions_now(watcher).items() if pid not in before},
-        "database connection",
-    )
+    try:
+        _wait_for_none(
+            lambda: {text for pid, text in sessions_now(watcher).items() if pid not in before},
+            "database connection",
+        )
+    except AssertionError as error:
+        raise AssertionError(f"{error}\nprograms that run:\n{_programs()}") from None
+
+
+def _programs() -> str:
+    """Return this machine's processes of Conveyor, a line each: one of them may hold what was leaked."""
+    found = psutil.process_iter(["pid", "ppid", "create_time", "status", "cmdline"])
+    return "\n".join(str(process.info) for process in found if "conveyor" in " ".join(process.info["cmdline"] or ()))
 
 
 def _wait_for_none(leaked: Any, kind: str) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
+
 from .databases import process_environment
 from .waits import wait_until
 
@@ -32,6 +34,7 @@ class Process:
             stderr=subprocess.PIPE,
             env=environment,
             text=True,
+            errors="replace",
         )
         self._reader = threading.Thread(target=self._read, args=(self._process.stderr,))
         self._reader.start()
@@ -74,11 +77,16 @@ class Process:
         return self.wait()
 
     def kill(self) -> None:
-        """Make sure that nothing of it is left."""
-        for pid in [self.pid, *self.child_pids()]:
-            for number in (signal.SIGCONT, signal.SIGKILL):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+        """Make sure that nothing of it is left, also of what it has not told."""
+        children = {*self.child_pids()}
+        if self.returncode is None:
+            # Stopped first: what is about to be started would be missed.
+            self.signal(signal.SIGSTOP)
+            children.update(child.pid for child in psutil.Process(self.pid).children(recursive=True))
+            self.signal(signal.SIGKILL)
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
         self._reader.join()
 
@@ -94,11 +102,16 @@ class Process:
         with stream:
             for line in stream:
                 with self._changed:
-                    try:
-                        self.events.append(json.loads(line))
-                    except ValueError:
-                        self.other.append(line.rstrip())
+                    self._note(line)
                     self._changed.notify_all()
+
+    def _note(self, line: str) -> None:
+        """Keep a line: an event, or what else was written, such as the halves of two that came at once."""
+        with contextlib.suppress(ValueError):
+            if isinstance(entry := json.loads(line), dict) and "event" in entry:
+                self.events.append(entry)
+                return
+        self.other.append(line.rstrip())
 
 
 class Desk:
