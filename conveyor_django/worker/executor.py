@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from . import decide
 from .board import Board
 from .coroutines import Coroutines
 from .handler import Handlers
+from .handoff import Handoff
 from .inflight import Held
 from .interrupt import Interrupted, Interrupter
 from .runs import Done, Finished, Run
@@ -45,7 +45,7 @@ class Executor:
         self._board = board
         self._done = done
         self._on_error = on_error
-        self._inbox: queue.SimpleQueue[Held | Job | None] = queue.SimpleQueue()
+        self._inbox: Handoff[Held | Job | None] = Handoff()
         self._threads = [
             threading.Thread(target=self._report_errors, name=f"conveyor-executor-{i}", daemon=True)
             for i in range(threads)
