@@ -25,6 +25,7 @@ from ..managers.exchange import (
     succeed_params,
 )
 from ..outcomes import Answer, Claimed, Committed, Ended, Outcome, Succeed, Token
+from ..pipeline import Pipeline
 from ..sql import statement
 from . import decide
 
@@ -57,6 +58,8 @@ class Finisher:
     def __init__(self, *, owner: uuid.UUID, settings: ConveyorSettings) -> None:
         self._owner = owner
         self._settings = settings
+        # Of the connection that was used last.
+        self._pipeline: Pipeline | None = None
 
     def turn(
         self,
@@ -140,12 +143,9 @@ class Finisher:
         return "claim_plain_jobs", params
 
     def _send(self, connection: Connection, requests: list[tuple[str, dict[str, Any]]]) -> list[list[Row]]:
-        """Run the statements in one transaction; alone, a statement needs no pipeline.
-
-        What is sent up to a Sync of the protocol is one transaction, without a BEGIN (PostgreSQL docs, "Pipelining").
-        """
+        """Run the statements in one transaction; alone, a statement needs no pipeline."""
         if len(requests) <= 1:
             return [connection.execute(statement(name), params).fetchall() for name, params in requests]
-        with connection.pipeline():
-            cursors = [connection.execute(statement(name), params) for name, params in requests]
-        return [cursor.fetchall() for cursor in cursors]
+        if self._pipeline is None or self._pipeline.connection is not connection:
+            self._pipeline = Pipeline(connection)
+        return self._pipeline.run(requests)

@@ -17,10 +17,10 @@ from conveyor_django.managers.limits import LimitStatements
 from conveyor_django.managers.queues import QueueManager
 from conveyor_django.managers.workers import WorkerManager
 from conveyor_django.managers.workflows import WorkflowManager
-from conveyor_django.sql import names, statement
+from conveyor_django.sql import names, numbered, positional, statement
 
 from ..support.connections import Connect, plain_connection
-from ..support.plans import explain_prepared, to_numbered
+from ..support.plans import explain_prepared
 from ..support.samples import SAMPLES
 
 FOLDER = Path(__file__).parent
@@ -68,7 +68,7 @@ def test_each_parameter_is_cast(name: str) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_each_takes_the_sample_s_parameters_and_no_other(name: str) -> None:
-    assert set(to_numbered(code_of(name))[1]) == set(SAMPLES[name])
+    assert set(numbered(code_of(name)).parameters) == set(SAMPLES[name])
 
 
 @pytest.mark.parametrize("name", names())
@@ -106,5 +106,5 @@ def test_a_dedicated_connection_prepares_it_at_its_first_use(name: str, connect:
     connection.execute("BEGIN")
     connection.execute(statement(name), SAMPLES[name])
     prepared = connection.execute("SELECT statement FROM pg_prepared_statements", prepare=False).fetchall()
-    assert len([text for (text,) in prepared if text == to_numbered(statement(name))[0]]) == 1
+    assert len([text for (text,) in prepared if text == positional(name).text]) == 1
     connection.execute("ROLLBACK")

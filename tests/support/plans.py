@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import psycopg
 
 from conveyor_django.db import Connection
-
-_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+from conveyor_django.sql import numbered
 
 
 @dataclass(frozen=True)
@@ -68,12 +66,6 @@ def _tables_below(node: dict[str, Any]) -> Iterator[str]:
             yield from _tables_below(child)
 
 
-def to_numbered(text: str) -> tuple[str, list[str]]:
-    """Return the statement with $1, $2 … for its named parameters, and their names in that order."""
-    names = list(dict.fromkeys(_PLACEHOLDER.findall(text)))
-    return _PLACEHOLDER.sub(lambda match: f"${names.index(match[1]) + 1}", text).replace("%%", "%"), names
-
-
 def explain_prepared(connection: Connection, text: str, params: dict[str, Any], *, analyze: bool = False) -> Plan:
     """Prepare the statement on `connection` as a worker would, and explain that; an analysed run is rolled back."""
     prepare(connection, "explained", text)
@@ -85,14 +77,14 @@ def explain_prepared(connection: Connection, text: str, params: dict[str, Any], 
 
 def prepare(connection: Connection, name: str, text: str) -> None:
     """Prepare the statement under a name in SQL; psycopg forgets it at the next rollback if it prepares itself."""
-    connection.execute(f"PREPARE {name} AS {to_numbered(text)[0]}".encode(), prepare=False)
+    connection.execute(f"PREPARE {name} AS {numbered(text).text}".encode(), prepare=False)
 
 
 def explain_again(
     connection: Connection, name: str, text: str, params: dict[str, Any], *, analyze: bool = False
 ) -> Plan:
     """Explain what the prepared statement `name` does: by its old plan, if it has one."""
-    names = to_numbered(text)[1]
+    names = numbered(text).parameters
     values = f"({', '.join(['%s'] * len(names))})" if names else ""
     return _explain(connection, f"EXECUTE {name}{values}", [params[given] for given in names], analyze)
 

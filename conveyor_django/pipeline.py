@@ -1,0 +1,159 @@
+"""Several statements in one round trip and one transaction, on a dedicated connection.
+
+What is sent up to a Sync of the protocol is one transaction, without a BEGIN (PostgreSQL docs, "Pipelining"; libpq,
+"Pipeline Mode"). psycopg's cursors find out anew for each statement what it is called and of which type each parameter
+is; for what a worker runs all day, that costs more than half of its driver's work. Here the statements are prepared
+once, under their own names; the parameters go as text, since each has a cast; the rows come back by psycopg's loaders.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import psycopg
+from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ConnStatus, ExecStatus
+from psycopg.pq.abc import PGresult
+
+from .db import Connection, DedicatedConnection, Unanswered
+from .sql import positional, statement
+
+Row = tuple[Any, ...]
+Request = tuple[str, Mapping[str, Any]]
+
+_BAD: Final = ConnStatus.BAD
+_SYNC: Final = ExecStatus.PIPELINE_SYNC
+_FAILED: Final = {ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE}
+
+
+class Pipeline:
+    """The prepared statements of one connection, used by one thread."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._pgconn = connection.pgconn
+        self._patience = connection.patience if isinstance(connection, DedicatedConnection) else math.inf
+        self._transformer = Transformer(connection)
+        self._prepared: set[str] = set()
+        self._poll = select.poll()
+
+    def run(self, requests: Sequence[Request]) -> list[list[Row]]:
+        """Run the statements in one transaction; return the rows of each.
+
+        Raises what the server says to the first that fails, psycopg.OperationalError where the connection breaks, and
+        Unanswered; after the last two it is closed.
+        """
+        if self.connection.prepare_threshold is None:
+            return self._run_unprepared(requests)
+        # Before anything is sent: what cannot be written as text must not leave half a pipeline behind.
+        listed = [(name, self._texts(name, params)) for name, params in requests]
+        with self.connection.lock:
+            try:
+                results = self._exchange(listed)
+            except BaseException:
+                # Of half an exchange nobody knows the rest.
+                self.connection.close()
+                raise
+        return [self._rows(result) for result in results]
+
+    def _run_unprepared(self, requests: Sequence[Request]) -> list[list[Row]]:
+        """Run them behind a pooler, where prepared statements may belong to somebody else's session."""
+        with self.connection.pipeline():
+            cursors = [self.connection.execute(statement(name), params) for name, params in requests]
+        return [cursor.fetchall() for cursor in cursors]
+
+    def _texts(self, name: str, params: Mapping[str, Any]) -> list[bytes | None]:
+        return [_text(params[parameter]) for parameter in positional(name).parameters]
+
+    # -- the protocol ---------------------------------------------------------------------------------------
+
+    def _exchange(self, listed: Sequence[tuple[str, list[bytes | None]]]) -> list[PGresult]:
+        """Send all, read all; return the result of each statement, up to the first that failed."""
+        pgconn = self._pgconn
+        pgconn.enter_pipeline_mode()
+        new = [name for name in dict.fromkeys(name for name, _ in listed) if name not in self._prepared]
+        for name in new:
+            pgconn.send_prepare(name.encode(), positional(name).text.encode())
+        for name, texts in listed:
+            pgconn.send_query_prepared(name.encode(), texts)
+        pgconn.pipeline_sync()
+        results: list[PGresult] = []
+        for number, result in enumerate(self._receive()):
+            if result.status in _FAILED:
+                results.append(result)
+                break
+            if number < len(new):
+                self._prepared.add(new[number])
+            else:
+                results.append(result)
+        if pgconn.status == _BAD and not (results and results[-1].status in _FAILED):
+            raise psycopg.OperationalError(f"the connection was lost: {pgconn.get_error_message()}")
+        if pgconn.status != _BAD:
+            pgconn.exit_pipeline_mode()
+        return results
+
+    def _receive(self) -> list[PGresult]:
+        """Return all results up to the Sync, or up to the end of the connection."""
+        pgconn = self._pgconn
+        until = time.monotonic() + self._patience
+        while pgconn.flush():
+            # The server may want to be rid of answers before it reads on.
+            self._wait(select.POLLIN | select.POLLOUT, until)
+            pgconn.consume_input()
+        results: list[PGresult] = []
+        while True:
+            while pgconn.is_busy():
+                self._wait(select.POLLIN, until)
+                pgconn.consume_input()
+            # None stands between the results of one statement and of the next.
+            result = pgconn.get_result()
+            if result is None:
+                if pgconn.status == _BAD:
+                    return results
+            elif result.status == _SYNC:
+                return results
+            else:
+                results.append(result)
+
+    def _wait(self, events: int, until: float) -> None:
+        self._poll.register(self._pgconn.socket, events)
+        left = until - time.monotonic()
+        if not self._poll.poll(None if math.isinf(left) else max(0.0, left) * 1000):
+            raise Unanswered(f"the server has not answered within {self._patience:g} s")
+
+    def _rows(self, result: PGresult) -> list[Row]:
+        if result.status != ExecStatus.TUPLES_OK:
+            raise error_from_result(result, self.connection.info.encoding)
+        self._transformer.set_pgresult(result)
+        rows: list[Row] = self._transformer.load_rows(0, result.ntuples, tuple)
+        return rows
+
+
+def _text(value: Any) -> bytes | None:
+    """Return a parameter as PostgreSQL's text. Raises psycopg.DataError for what no text of PostgreSQL's can hold."""
+    if value is None:
+        return None
+    text = _array(value) if isinstance(value, list) else str(value)
+    if "\0" in text:
+        # libpq would take it for the end.
+        raise psycopg.DataError("PostgreSQL text cannot contain NUL (0x00) bytes")
+    return text.encode()
+
+
+def _array(items: list[Any]) -> str:
+    return f"{{{','.join(map(_item, items))}}}"
+
+
+def _item(item: Any) -> str:
+    """Return an item of an array's text, quoted where a character of it could mean something else there."""
+    if item is None:
+        return "NULL"
+    if isinstance(item, str):
+        escaped = item.replace("\\", r"\\").replace('"', r"\"")
+        return f'"{escaped}"'
+    return str(item)
