@@ -67,6 +67,8 @@ class Limits:
 
     def _write(self, missing: list[tuple[str, str, int]], keys: list[Key], on: Connection) -> set[str]:
         """Run the statements that there is reason for; return the queues where jobs are back in line."""
+        if not (missing or keys):
+            return set()
         statements: LimitStatements = Job.objects.db_manager(self._alias)
         try:
             if missing:
