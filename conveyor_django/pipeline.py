@@ -52,6 +52,14 @@ class Pipeline:
             return self._run_unprepared(requests)
         # Before anything is sent: what cannot be written as text must not leave half a pipeline behind.
         listed = [(name, self._texts(name, params)) for name, params in requests]
+        try:
+            return self._run_prepared(listed)
+        except psycopg.errors.InvalidSqlStatementName:
+            # Discarded meanwhile, as psycopg does after a rollback with all that a session has. Nothing has happened.
+            self._prepared.clear()
+            return self._run_prepared(listed)
+
+    def _run_prepared(self, listed: Sequence[tuple[str, list[bytes | None]]]) -> list[list[Row]]:
         with self.connection.lock:
             try:
                 results = self._exchange(listed)

@@ -73,6 +73,19 @@ def test_a_statement_is_prepared_once_for_each_connection(connect: Connect) -> N
     assert Pipeline(other).run([claim(1)]) == [[]]
 
 
+def test_statements_that_were_discarded_are_prepared_anew(connect: Connect) -> None:
+    ready_jobs(3)
+    connection = connect()
+    used = Pipeline(connection)
+    used.run([claim(1), ("list_leases", {})])
+    with connection.transaction(force_rollback=True):
+        connection.execute("SELECT 1")
+    assert connection.execute("SELECT count(*) FROM pg_prepared_statements", prepare=False).fetchone() == (0,)
+    first, second = used.run([claim(1), claim(1)])
+    assert len(first) == len(second) == 1
+    assert Job.objects.filter(state="running").count() == 3
+
+
 def test_what_fails_undoes_the_rest_and_the_connection_goes_on(connect: Connect) -> None:
     ready_jobs(1)
     connection = connect()
