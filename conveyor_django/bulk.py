@@ -85,15 +85,15 @@ def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[
 def _one_database(entries: Sequence[Entry]) -> str:
     """Return the database of all the entries' queues."""
     settings = conveyor_settings()
-    first = settings.database_of(entries[0].job.queue)
-    for entry in entries:
-        alias = settings.database_of(entry.job.queue)
-        if alias != first:
-            raise InvalidArguments(
-                f"enqueue_many stores all of its calls or none, which takes one database: calls[0] is for queue "
-                f"{entries[0].job.queue!r} on {first!r}, {entry.place} for queue {entry.job.queue!r} on {alias!r}. "
-                f"Call it once for each database."
-            )
+    aliases = {queue: settings.database_of(queue) for queue in {entry.job.queue for entry in entries}}
+    first = aliases[entries[0].job.queue]
+    if len(set(aliases.values())) > 1:
+        other = next(entry for entry in entries if aliases[entry.job.queue] != first)
+        raise InvalidArguments(
+            f"enqueue_many stores all of its calls or none, which takes one database: calls[0] is for queue "
+            f"{entries[0].job.queue!r} on {first!r}, {other.place} for queue {other.job.queue!r} on "
+            f"{aliases[other.job.queue]!r}. Call it once for each database."
+        )
     return first
 
 

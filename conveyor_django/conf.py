@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from operator import is_
 from types import MappingProxyType
 from typing import Any
 
@@ -116,9 +117,23 @@ def conveyor_settings() -> ConveyorSettings:
     given: Any = getattr(settings, "CONVEYOR", {})
     if not isinstance(given, dict):
         raise ImproperlyConfigured(f"CONVEYOR must be a dict, not {type(given).__name__}.")
-    return ConveyorSettings(
+    before, parsed = _last_settings[0]
+    if _is_same(given, before) and ("QUEUES" not in given or _queues(given["QUEUES"]) is parsed.queues):
+        return parsed
+    parsed = ConveyorSettings(
         **{_name(key, known=_NAMES, place="CONVEYOR"): _value(key, value) for key, value in given.items()}
     )
+    _last_settings[0] = (dict(given), parsed)
+    return parsed
+
+
+# What CONVEYOR was when it was parsed last, and what it was parsed to: it is read several times at every enqueue.
+_last_settings: list[tuple[dict[Any, Any], ConveyorSettings]] = [({}, ConveyorSettings())]
+
+
+def _is_same(given: dict[Any, Any], before: dict[Any, Any]) -> bool:
+    """Say whether the two have the very same values: equal ones are not enough, since True equals 1 and is refused."""
+    return given.keys() == before.keys() and all(map(is_, given.values(), map(before.get, given)))
 
 
 def is_queue_name(name: Any) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections, transaction
@@ -20,9 +19,10 @@ from .managers.jobs import Accepted, NewJob
 from .notify import notify_on_commit
 from .options import concurrency_key_of
 from .registry import resolve_task
+from .signatures import shape_of, signature_of
 from .states import JobState, OnConflict
 from .store import store_one
-from .tasks import options_of
+from .tasks import ConveyorTask
 
 if TYPE_CHECKING:
     from .compat import Task
@@ -44,7 +44,7 @@ def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
         task=path,
         args=args_text,
         kwargs=kwargs_text,
-        max_attempts=options_of(task).max_attempts or settings.max_attempts,
+        max_attempts=(task.max_attempts if isinstance(task, ConveyorTask) else None) or settings.max_attempts,
         priority=int(task.priority),
         run_at=_instant(path, task.run_after),
         idempotency_key=getattr(task, "idempotency_key", None),
@@ -71,7 +71,7 @@ def call_texts(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
     path = task.module_path
     _check_signature(task, args, kwargs)
     args_text, kwargs_text = _texts(path, args, kwargs)
-    size = len(args_text.encode()) + len(kwargs_text.encode())
+    size = _bytes(args_text) + _bytes(kwargs_text)
     limit = conveyor_settings().max_payload_bytes
     if size > limit:
         raise PayloadTooLarge(path, size, limit)
@@ -144,9 +144,11 @@ def _check_path(path: str) -> None:
 
 
 def _check_signature(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    signature = _signature(task.func)
     # Stands for the context, which the worker passes first.
     context = (None,) if task.takes_context else ()
+    if shape_of(task.func).fits(len(context) + len(args), kwargs):
+        return
+    signature = signature_of(task.func)
     try:
         signature.bind(*context, *args, **kwargs)
     except TypeError as error:
@@ -155,7 +157,8 @@ def _check_signature(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[
         ) from error
 
 
-_signature = lru_cache(maxsize=1024)(inspect.signature)
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _texts(path: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, str]:
@@ -163,7 +166,7 @@ def _texts(path: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[s
     try:
         return (
             jsonrule.dumps(jsonrule.normalize(args, "args")),
-            jsonrule.dumps(jsonrule.normalize(kwargs, "kwargs")),
+            jsonrule.dumps(jsonrule.normalize(kwargs, "kwargs")) if kwargs else "{}",
         )
     except InvalidArguments as error:
         raise InvalidArguments(f"{path}: {error}") from error

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .errors import InvalidArguments, describe
 
@@ -22,6 +22,13 @@ MAX_INT_BITS = 14_000
 
 # Floats from here on have no decimal point in Python's shortest form.
 _WRITTEN_OUT = 1e16
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+# Within these bounds an integer is looked at no further.
+_EVERYDAY_INT = 2**63
+# Where a value stands: the name of the outermost, or what holds it and its key there. Text is made of it for an error.
+_Path = str | tuple["_Path", Any]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -36,9 +43,17 @@ def normalize(value: Any, path: str) -> Any:
     return _normalize(value, path, 0)
 
 
-def _normalize(value: Any, path: str, depth: int) -> Any:  # noqa: PLR0911 - one for each kind
+def _normalize(value: Any, path: _Path, depth: int) -> Any:  # noqa: C901, PLR0911 - one for each kind
     if depth > MAX_DEPTH:
-        raise InvalidArguments(f"{path[:80]}… is more than {MAX_DEPTH} levels deep, or contains itself.")
+        raise InvalidArguments(f"{_shown(path)[:80]}… is more than {MAX_DEPTH} levels deep, or contains itself.")
+    # What nearly every value is, without a look at abstract classes: this runs for each value of each job.
+    kind = type(value)
+    if kind is str and value.isascii() and "\x00" not in value:
+        return value
+    if kind is int and -_EVERYDAY_INT < value < _EVERYDAY_INT:
+        return value
+    if kind is list or kind is tuple:
+        return [_normalize(item, (path, i), depth + 1) for i, item in enumerate(value)]
     match value:
         case None | bool():
             return value
@@ -51,15 +66,24 @@ def _normalize(value: Any, path: str, depth: int) -> Any:  # noqa: PLR0911 - one
         case bytes():
             return _text(_decoded(value, path), path)
         case Mapping():
-            return {_key(key, path): _normalize(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
+            return {_key(key, path): _normalize(item, (path, key), depth + 1) for key, item in value.items()}
         case bytearray() | memoryview():
             pass  # Sequences of ints by type, but never meant as such.
         case Sequence():
-            return [_normalize(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+            return [_normalize(item, (path, i), depth + 1) for i, item in enumerate(value)]
     raise InvalidArguments(
-        f"{path} is {describe(value)}, a {type(value).__qualname__}, which JSON cannot hold. "
+        f"{_shown(path)} is {describe(value)}, a {type(value).__qualname__}, which JSON cannot hold. "
         f"Pass a string, number, list or dict instead (for a datetime, .isoformat(); for a model, its pk)."
     )
+
+
+def _shown(path: _Path) -> str:
+    """Return a path as it is written in Python: a loop, since what contains itself has a long one."""
+    parts = []
+    while not isinstance(path, str):
+        path, key = path
+        parts.append(f"[{key!r}]")
+    return "".join([path, *reversed(parts)])
 
 
 def _plain(value: str) -> str:
@@ -67,19 +91,19 @@ def _plain(value: str) -> str:
     return str.__str__(value)
 
 
-def _whole(value: int, path: str) -> int:
+def _whole(value: int, path: _Path) -> int:
     if value.bit_length() <= MAX_INT_BITS:
         return value
     raise InvalidArguments(
-        f"{path} is an integer of {value.bit_length():,} bits; JSON readers take {MAX_INT_BITS:,} at most. "
+        f"{_shown(path)} is an integer of {value.bit_length():,} bits; JSON readers take {MAX_INT_BITS:,} at most. "
         f"Pass it as text instead, as in hex(...)."
     )
 
 
-def _finite(value: float, path: str) -> float | int:
+def _finite(value: float, path: _Path) -> float | int:
     if math.isfinite(value):
         return _exact(value)
-    raise InvalidArguments(f"{path} is {value!r}, which JSON cannot hold. Pass None or a string instead.")
+    raise InvalidArguments(f"{_shown(path)} is {value!r}, which JSON cannot hold. Pass None or a string instead.")
 
 
 def _exact(value: float) -> float | int:
@@ -90,33 +114,35 @@ def _exact(value: float) -> float | int:
     return int(value) if abs(value) >= _WRITTEN_OUT else float(value)
 
 
-def _decoded(value: bytes, path: str) -> str:
+def _decoded(value: bytes, path: _Path) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
         raise InvalidArguments(
-            f"{path} is {describe(value)}: bytes that are not UTF-8. Pass base64 text instead."
+            f"{_shown(path)} is {describe(value)}: bytes that are not UTF-8. Pass base64 text instead."
         ) from None
 
 
-def _text(value: str, path: str) -> str:
+def _text(value: str, path: _Path, what: str = "") -> str:
     if "\x00" in value:
         raise InvalidArguments(
-            f"{path} is {describe(value)}: PostgreSQL cannot store the character \\u0000. Remove it."
+            f"{what}{_shown(path)} is {describe(value)}: PostgreSQL cannot store the character \\u0000. Remove it."
         )
-    if _SURROGATE.search(value):
+    # Of ASCII alone, which Python knows without a look at the text, it cannot have any.
+    if not value.isascii() and _SURROGATE.search(value):
         raise InvalidArguments(
-            f"{path} is {describe(value)}: it has a lone surrogate, which is not valid Unicode. "
+            f"{what}{_shown(path)} is {describe(value)}: it has a lone surrogate, which is not valid Unicode. "
             f"Decode the text with errors='replace'."
         )
     return value
 
 
-def _key(key: Any, path: str) -> str:
+def _key(key: Any, path: _Path) -> str:
     if isinstance(key, str):
-        return _text(_plain(key), f"a key of {path}")
+        return _text(_plain(key), path, "a key of ")
     raise InvalidArguments(
-        f"{path} has the key {describe(key)}, a {type(key).__qualname__}; JSON would turn it into text. Use str keys."
+        f"{_shown(path)} has the key {describe(key)}, a {type(key).__qualname__}; JSON would turn it into text. "
+        f"Use str keys."
     )
 
 
@@ -127,7 +153,7 @@ def is_storable(text: str) -> bool:
 
 def dumps(value: Any) -> str:
     """Return `value` as compact JSON text; lone surrogates and NaN are the caller's affair."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _encode(value)
 
 
 def scrub_text(text: str, limit: int) -> str:

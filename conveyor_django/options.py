@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -64,22 +64,13 @@ class TaskOptions:
         return cast("BackoffCallable", self.backoff)
 
 
-def check_options(task: ConveyorTask[..., Any]) -> None:
-    """Refuse what no worker could honour. Raises InvalidTask with the task, the value and the fix."""
-    for complaint in (
-        _bad_priority(task.priority),
-        _bad_max_attempts(task.max_attempts),
-        _bad_backoff(task.backoff),
-        _bad_timeout(task.timeout),
-        _bad_atomic(task.atomic),
-        _bad_exceptions("retry_on", task.retry_on),
-        _bad_exceptions("discard_on", task.discard_on),
-        _bad_key(task.idempotency_key),
-        None if callable(task.concurrency_key) else _bad_text("concurrency_key", task.concurrency_key),
-        _bad_on_conflict(task.on_conflict, task.idempotency_key),
-        _bad_run_after(task.run_after),
-    ):
-        if complaint:
+def check_options(task: ConveyorTask[..., Any], changed: Collection[str] | None = None) -> None:
+    """Refuse what no worker could honour: all options of a task, or those named `changed` of one like another.
+
+    Raises InvalidTask with the task, the value and the fix.
+    """
+    for name, complain in _COMPLAINTS.items():
+        if (changed is None or name in changed) and (complaint := complain(task)):
             raise InvalidTask(f"{task.module_path}: {complaint}.")
 
 
@@ -195,3 +186,21 @@ def _bad_run_after(value: Any) -> str | None:
     if value is None or isinstance(value, datetime):
         return None
     return f"run_after must be a datetime, not {describe(value)}; for a delay, timezone.now() + timedelta(…)"
+
+
+# What is wrong with an option of a task, as the end of a sentence; in the order in which they are looked at.
+_COMPLAINTS: Final[Mapping[str, Callable[[ConveyorTask[..., Any]], str | None]]] = {
+    "priority": lambda task: _bad_priority(task.priority),
+    "max_attempts": lambda task: _bad_max_attempts(task.max_attempts),
+    "backoff": lambda task: _bad_backoff(task.backoff),
+    "timeout": lambda task: _bad_timeout(task.timeout),
+    "atomic": lambda task: _bad_atomic(task.atomic),
+    "retry_on": lambda task: _bad_exceptions("retry_on", task.retry_on),
+    "discard_on": lambda task: _bad_exceptions("discard_on", task.discard_on),
+    "idempotency_key": lambda task: _bad_key(task.idempotency_key),
+    "concurrency_key": lambda task: (
+        None if callable(task.concurrency_key) else _bad_text("concurrency_key", task.concurrency_key)
+    ),
+    "on_conflict": lambda task: _bad_on_conflict(task.on_conflict, task.idempotency_key),
+    "run_after": lambda task: _bad_run_after(task.run_after),
+}

@@ -66,30 +66,36 @@ class _Try:
     def __init__(self, jobs: JobManager, entries: Sequence[Entry]) -> None:
         self._jobs = jobs
         self._entries = entries
+        self._keys = [entry.key if entry.has_key else None for entry in entries]
         self._accepted: dict[int, Accepted] = {}
         self._holders: dict[Key, Holder] = {}
 
     def store(self) -> list[Accepted | Existing]:
         """Return the answer to each entry. Raises IdempotencyConflict, and _Slipped."""
         chosen = self._chosen()
-        self._insert([place for place, entry in enumerate(self._entries) if chosen.get(entry.key, place) == place])
+        self._insert([place for place, key in enumerate(self._keys) if key is None or chosen[key] == place])
+        if len(self._accepted) < len(self._entries):
+            self._settle(chosen)
+        return [self._accepted.get(place) or self._settled(entry) for place, entry in enumerate(self._entries)]
+
+    def _settle(self, chosen: dict[Key, int]) -> None:
+        """Find out who has the keys of the entries that were not stored, and replace whom they may replace."""
         taken = [place for place in chosen.values() if place not in self._accepted]
         self._find(taken)
         self._replace([place for place in taken if self._entries[place].on_conflict == OnConflict.REPLACE])
         for key, place in chosen.items():
             if new := self._accepted.get(place):
                 self._holders[key] = _as_holder(new, self._entries[place])
-        return [
-            self._accepted.get(place) or settle(entry, self._holders[entry.key])
-            for place, entry in enumerate(self._entries)
-        ]
+
+    def _settled(self, entry: Entry) -> Existing:
+        return settle(entry, self._holders[entry.key])
 
     def _chosen(self) -> dict[Key, int]:
         """Return which entry is to have each key: the first that names it, or the last that replaces."""
         chosen: dict[Key, int] = {}
-        for place, entry in enumerate(self._entries):
-            if entry.has_key and (entry.key not in chosen or entry.on_conflict == OnConflict.REPLACE):
-                chosen[entry.key] = place
+        for place, key in enumerate(self._keys):
+            if key is not None and (key not in chosen or self._entries[place].on_conflict == OnConflict.REPLACE):
+                chosen[key] = place
         return chosen
 
     def _insert(self, places: Sequence[int]) -> None:
@@ -105,7 +111,7 @@ class _Try:
 
     def _insert_chunk(self, places: Sequence[int], seqs: Sequence[int] | None) -> None:
         found = self._jobs.enqueue_jobs([self._entries[place].job for place in places], ready_seqs=seqs)
-        self._accepted |= {place: new for place, new in zip(places, found, strict=True) if new is not None}
+        self._accepted.update((place, new) for place, new in zip(places, found, strict=True) if new is not None)
 
     def _find(self, places: Sequence[int]) -> None:
         """Read who has the keys of these entries."""

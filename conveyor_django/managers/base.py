@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from django.db import connections, models
 
 from ..sql import statement
+from .prepared import cursor_on
 
 Row = tuple[Any, ...]
 
@@ -31,9 +32,17 @@ class StatementManager(models.Manager[Any]):
     def rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
         """Run the statement `name` and return its rows. Database errors pass through."""
         connection = connections[self.db] if on is None else on
+        return self._fetched(connection.cursor(), name, params)
+
+    def hot_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
+        """Do as `rows`, with a prepared statement where Django's connection can have one."""
+        cursor = cursor_on(connections[self.db]) if on is None else on.cursor()
+        return self._fetched(cursor, name, params)
+
+    def _fetched(self, cursor: Any, name: str, params: dict[str, Any]) -> list[Row]:
         if params.get("now", 0) is None and (clock := frozen_now.get()) is not None:
             params = params | {"now": clock()}
-        with connection.cursor() as cursor:
+        with cursor:
             cursor.execute(statement(name), params)
             rows: list[Row] = cursor.fetchall()
             return rows

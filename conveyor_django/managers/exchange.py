@@ -65,17 +65,17 @@ def succeed_params(outcomes: Sequence[Succeed], owner: uuid.UUID, now: dt.dateti
     return {
         "ids": _integers(outcome.id for outcome in outcomes),
         "versions": _integers(outcome.version for outcome in outcomes),
-        "results": results if any(results) else _array("NULL" for _ in results),
+        "results": results if any(results) else array_text("NULL" for _ in results),
         "owner": owner,
         "now": now,
     }
 
 
 def _integers(numbers: Iterable[int]) -> str:
-    return _array(map(str, numbers))
+    return array_text(map(str, numbers))
 
 
-def _array(items: Iterable[str]) -> str:
+def array_text(items: Iterable[str]) -> str:
     """Return PostgreSQL's text of an array: the driver looks at each item of a list three times over."""
     return f"{{{','.join(items)}}}"
 

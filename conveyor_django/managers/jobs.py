@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
-from ..states import JobState, WorkflowRole
+from ..states import JobState
+from .accepting import Accepted, NewJob, accepted_from, all_accepted_from, bulk_params, enqueue_params
 from .base import Connection
 from .duties import DutyStatements
 from .exchange import (
@@ -25,43 +25,7 @@ from .exchange import (
 from .fenced import FencedStatements
 from .limits import LimitStatements
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
-    """A validated job to accept; `args` and `kwargs` are JSON text."""
-
-    queue: str
-    task: str
-    args: str
-    kwargs: str
-    max_attempts: int
-    priority: int = 0
-    run_at: dt.datetime | None = None
-    idempotency_key: str | None = None
-    traceparent: str | None = None
-    tracestate: str | None = None
-    concurrency_key: str | None = None
-    # Of a workflow's job: its place there, and how many jobs it waits for; `enqueue_jobs` alone takes these.
-    workflow_id: int | None = None
-    workflow_role: WorkflowRole | None = None
-    pending_dependencies: int = 0
-    name: str | None = None
-
-
-_ALONE: Final = [
-    name
-    for name in NewJob.__dataclass_fields__
-    if name not in {"workflow_id", "workflow_role", "pending_dependencies", "name"}
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A row that an enqueue created."""
-
-    id: int
-    created_at: dt.datetime
-    state: JobState
+__all__ = ["Accepted", "Holder", "JobManager", "NewJob"]
 
 
 class Holder(NamedTuple):
@@ -84,9 +48,7 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements):
         self, job: NewJob, *, now: dt.datetime | None = None, on: Connection | None = None
     ) -> Accepted | None:
         """Insert one job; None if its idempotency key is taken."""
-        params = {name: getattr(job, name) for name in _ALONE}
-        rows = self.rows("enqueue_job", params | {"now": now}, on)
-        return Accepted(rows[0][0], rows[0][1], JobState(rows[0][2])) if rows else None
+        return accepted_from(self.hot_rows("enqueue_job", enqueue_params(job, now), on))
 
     def enqueue_jobs(
         self,
@@ -100,29 +62,8 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements):
 
         `ready_seqs` are their places in line; without, they stand in the order given.
         """
-        params: dict[str, Any] = {
-            "queues": [job.queue for job in jobs],
-            "tasks": [job.task for job in jobs],
-            "priorities": [job.priority for job in jobs],
-            "run_ats": [job.run_at for job in jobs],
-            "max_attempts": [job.max_attempts for job in jobs],
-            "idempotency_keys": [job.idempotency_key for job in jobs],
-            "args": [job.args for job in jobs],
-            "kwargs": [job.kwargs for job in jobs],
-            "traceparents": [job.traceparent for job in jobs],
-            "tracestates": [job.tracestate for job in jobs],
-            "concurrency_keys": [job.concurrency_key for job in jobs],
-            "workflow_ids": [job.workflow_id for job in jobs],
-            "workflow_roles": [job.workflow_role for job in jobs],
-            "pendings": [job.pending_dependencies for job in jobs],
-            "names": [job.name for job in jobs],
-            "ready_seqs": [None] * len(jobs) if ready_seqs is None else list(ready_seqs),
-            "now": now,
-        }
-        accepted: list[Accepted | None] = [None] * len(jobs)
-        for place, job_id, created_at, state in self.rows("enqueue_jobs", params, on):
-            accepted[place - 1] = Accepted(job_id, created_at, JobState(state))
-        return accepted
+        rows = self.rows("enqueue_jobs", bulk_params(jobs, ready_seqs, now), on)
+        return all_accepted_from(rows, len(jobs))
 
     def find_jobs_by_keys(
         self, keys: Sequence[tuple[str, str]], *, on: Connection | None = None
@@ -272,7 +213,7 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements):
 
     def notify_queues(self, queues: Iterable[str], *, channel: str, on: Connection | None = None) -> None:
         """Tell the listeners of `channel` that these queues have work; outside of a transaction only."""
-        self.rows("notify_queues", {"channel": channel, "queues": list(queues)}, on)
+        self.hot_rows("notify_queues", {"channel": channel, "queues": list(queues)}, on)
 
     def notify_cancel(self, job_id: int, *, channel: str, on: Connection | None = None) -> None:
         """Tell the listeners of `channel` that a running job was cancelled; outside of a transaction only."""
