@@ -65,7 +65,10 @@ def _backend_of(calls: Sequence[Call[..., Any]]) -> Any:
 
 def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[Result], list[Result]]:
     """Store the calls for the task backend of that name; return all results, and those of the jobs that are new."""
-    entries = [prepared(call.task, call.args, call.kwargs, f"calls[{place}]") for place, call in enumerate(calls)]
+    settings = conveyor_settings()
+    entries = [
+        prepared(call.task, call.args, call.kwargs, f"calls[{place}]", settings) for place, call in enumerate(calls)
+    ]
     alias = _one_database(entries)
     check_transaction(entries[0].job.task, alias)
     # The results are read before the commit: where one cannot be, nothing has happened.

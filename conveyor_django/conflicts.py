@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .errors import IdempotencyConflict, describe, name_place
 from .managers.jobs import Holder, NewJob
@@ -18,8 +18,7 @@ Key = tuple[str, str]
 _IRREPLACEABLE: Final = frozenset({JobState.RUNNING, JobState.BLOCKED})
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A validated job to store; `place` is where it stands in its caller's list, for errors about it."""
 
     job: NewJob

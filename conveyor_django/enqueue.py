@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from . import jsonrule
 from .compat import InvalidTask
-from .conf import conveyor_settings
+from .conf import ConveyorSettings, conveyor_settings
 from .conflicts import Entry, Existing
 from .errors import ForeignTransaction, InvalidArguments, PayloadTooLarge, UnknownTask, name_place
 from .managers.jobs import Accepted, NewJob
@@ -29,16 +29,21 @@ if TYPE_CHECKING:
     from .managers.jobs import JobManager
 
 
-def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewJob:
+def prepare(
+    task: Task[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    settings: ConveyorSettings | None = None,
+) -> NewJob:
     """Return the validated job for a call of `task`; touches no database.
 
     Raises InvalidArguments (a ValueError) where the arguments do not fit the function or JSON,
     PayloadTooLarge, and InvalidTask where no worker could find the function again or no row hold `run_after`.
     """
-    settings = conveyor_settings()
+    settings = settings or conveyor_settings()
     path = task.module_path
     _check_path(path)
-    args_text, kwargs_text = call_texts(task, args, kwargs)
+    args_text, kwargs_text = call_texts(task, args, kwargs, settings)
     return NewJob(
         queue=task.queue_name,
         task=path,
@@ -52,10 +57,16 @@ def prepare(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     )
 
 
-def prepared(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], place: str = "") -> Entry:
+def prepared(
+    task: Task[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    place: str = "",
+    settings: ConveyorSettings | None = None,
+) -> Entry:
     """Return the call as it is to be stored; raises as `prepare` does, the message beginning with `place`."""
     try:
-        job = prepare(task, args, kwargs)
+        job = prepare(task, args, kwargs, settings)
     except Exception as error:
         name_place(error, place)
         raise
@@ -63,7 +74,12 @@ def prepared(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any
     return Entry(job, on_conflict=OnConflict(mode) if mode else None, place=place)
 
 
-def call_texts(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, str]:
+def call_texts(
+    task: Task[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    settings: ConveyorSettings | None = None,
+) -> tuple[str, str]:
     """Return the arguments of a call of `task` as JSON text.
 
     Raises InvalidArguments where they do not fit the function or JSON, and PayloadTooLarge.
@@ -72,7 +88,7 @@ def call_texts(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
     _check_signature(task, args, kwargs)
     args_text, kwargs_text = _texts(path, args, kwargs)
     size = _bytes(args_text) + _bytes(kwargs_text)
-    limit = conveyor_settings().max_payload_bytes
+    limit = (settings or conveyor_settings()).max_payload_bytes
     if size > limit:
         raise PayloadTooLarge(path, size, limit)
     return args_text, kwargs_text
@@ -85,9 +101,10 @@ def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     IdempotencyConflict where the key belongs to another job that may not answer for this one. Nothing of that
     leaves the transaction broken.
     """
-    entry = prepared(task, args, kwargs)
+    settings = conveyor_settings()
+    entry = prepared(task, args, kwargs, settings=settings)
     job = entry.job
-    alias = conveyor_settings().database_of(job.queue)
+    alias = settings.database_of(job.queue)
     check_transaction(job.task, alias)
     stored = store_one(jobs_of(alias), entry)
     if isinstance(stored, Accepted) and stored.state == JobState.READY:

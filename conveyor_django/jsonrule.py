@@ -128,7 +128,6 @@ def _text(value: str, path: _Path, what: str = "") -> str:
         raise InvalidArguments(
             f"{what}{_shown(path)} is {describe(value)}: PostgreSQL cannot store the character \\u0000. Remove it."
         )
-    # Of ASCII alone, which Python knows without a look at the text, it cannot have any.
     if not value.isascii() and _SURROGATE.search(value):
         raise InvalidArguments(
             f"{what}{_shown(path)} is {describe(value)}: it has a lone surrogate, which is not valid Unicode. "
@@ -148,7 +147,8 @@ def _key(key: Any, path: _Path) -> str:
 
 def is_storable(text: str) -> bool:
     """Say whether PostgreSQL can store `text`: no NUL, no lone surrogate."""
-    return _UNSTORABLE.search(text) is None
+    # Of ASCII alone, which Python knows without a look at the text, it has no surrogates.
+    return "\x00" not in text if text.isascii() else _UNSTORABLE.search(text) is None
 
 
 def dumps(value: Any) -> str:

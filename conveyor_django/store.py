@@ -19,7 +19,7 @@ KEY_TRIES: Final = 5
 # A job that is replaced by others in the meantime: each time one of them was faster, so as often as there are others.
 REPLACE_TRIES: Final = 1_000
 # Rows, or keys, of one statement.
-CHUNK: Final = 4_000
+CHUNK: Final = 5000
 
 T = TypeVar("T")
 

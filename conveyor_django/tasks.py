@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
 
 from asgiref.sync import sync_to_async
@@ -178,15 +179,22 @@ def _positional(place: int, arguments: Any) -> tuple[Any, ...]:
 
 
 _FIELD_NAMES: Final = tuple(f.name for f in fields(ConveyorTask))
+_field_values: Final = attrgetter(*_FIELD_NAMES)
+# Those that the framework's own checks look at.
+_FRAMEWORKS: Final = frozenset(f.name for f in fields(Task))
+_set: Final = object.__setattr__
 
 
 def _changed(task: T, changes: dict[str, Any]) -> T:
     """Do as `dataclasses.replace`, and check what changed alone: this runs at each enqueue that has a key."""
     copy = object.__new__(type(task))
-    for name in _FIELD_NAMES:
-        object.__setattr__(copy, name, changes[name] if name in changes else getattr(task, name))
+    for name, value in zip(_FIELD_NAMES, _field_values(task), strict=True):
+        _set(copy, name, value)
+    for name, value in changes.items():
+        _set(copy, name, value)
     check_options(copy, changes)  # type: ignore[arg-type]
-    Task.__post_init__(copy)  # type: ignore[arg-type]
+    if not _FRAMEWORKS.isdisjoint(changes):
+        Task.__post_init__(copy)  # type: ignore[arg-type]
     return copy
 
 

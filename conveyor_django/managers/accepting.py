@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from ..states import JobState, WorkflowRole
 from .base import Row
@@ -17,8 +16,7 @@ _EMPTY: Final = "{}"
 _BETWEEN: Final = "\x00"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
+class NewJob(NamedTuple):
     """A validated job to accept; `args` and `kwargs` are JSON text."""
 
     queue: str
@@ -39,8 +37,7 @@ class NewJob:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """A row that an enqueue created."""
 
     id: int

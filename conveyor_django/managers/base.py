@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from django.db import connections, models
 
 from ..sql import statement
-from .prepared import cursor_on
+from .cursors import binding_cursor, preparing_cursor
 
 Row = tuple[Any, ...]
 
@@ -36,7 +36,12 @@ class StatementManager(models.Manager[Any]):
 
     def hot_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
         """Do as `rows`, with a prepared statement where Django's connection can have one."""
-        cursor = cursor_on(connections[self.db]) if on is None else on.cursor()
+        cursor = preparing_cursor(connections[self.db]) if on is None else on.cursor()
+        return self._fetched(cursor, name, params)
+
+    def bulk_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
+        """Do as `rows`, with parameters that may be large."""
+        cursor = binding_cursor(connections[self.db]) if on is None else on.cursor()
         return self._fetched(cursor, name, params)
 
     def _fetched(self, cursor: Any, name: str, params: dict[str, Any]) -> list[Row]:

@@ -62,7 +62,7 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements):
 
         `ready_seqs` are their places in line; without, they stand in the order given.
         """
-        rows = self.rows("enqueue_jobs", bulk_params(jobs, ready_seqs, now), on)
+        rows = self.bulk_rows("enqueue_jobs", bulk_params(jobs, ready_seqs, now), on)
         return all_accepted_from(rows, len(jobs))
 
     def find_jobs_by_keys(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -151,8 +150,8 @@ class _Store:
     def _insert(self, workflow_id: int, places: list[int]) -> None:
         members = [self._builder.members[place] for place in places]
         accepted = self._enqueue(
-            replace(
-                member.job, workflow_id=workflow_id, name=member.handle.name, pending_dependencies=len(member.needs)
+            member.job._replace(
+                workflow_id=workflow_id, name=member.handle.name, pending_dependencies=len(member.needs)
             )
             for member in members
         )
@@ -160,7 +159,7 @@ class _Store:
 
     def _insert_callbacks(self, workflow_id: int) -> None:
         self._enqueue(
-            replace(member.job, workflow_id=workflow_id, workflow_role=role, pending_dependencies=1)
+            member.job._replace(workflow_id=workflow_id, workflow_role=role, pending_dependencies=1)
             for role, member in self._builder.callbacks.items()
         )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import DataError, IntegrityError, transaction
 
 from conveyor_django.managers.jobs import Accepted
 from conveyor_django.models import Job, Payload
@@ -64,6 +65,59 @@ def test_they_get_ready_in_the_places_given() -> None:
     accepted = Job.objects.enqueue_jobs(jobs, ready_seqs=seqs, now=NOW)
     given = dict(Job.objects.values_list("id", "ready_seq"))
     assert [given[entry.id] for entry in accepted if entry is not None] == [seqs[0], None, seqs[2]]
+
+
+ODD_TEXTS = [
+    "",
+    "NULL",
+    "{}",
+    "a,b",
+    'say "x"',
+    "back\\slash",
+    "\\",
+    '"',
+    "{a}",
+    " é\u2028 ",
+    "tab\t\n",
+    "'; --",
+    "\U0001f600",
+]
+
+
+def test_texts_arrive_as_they_were_given() -> None:
+    args = [json.dumps([text], ensure_ascii=False) for text in ODD_TEXTS]
+    Job.objects.enqueue_jobs([new_job(task=text, args=arg) for text, arg in zip(ODD_TEXTS, args, strict=True)])
+    # The keys with gaps, which is another way to write an array.
+    Job.objects.enqueue_jobs(
+        [job for text in ODD_TEXTS for job in (new_job(task=text, idempotency_key=f"{text}!"), new_job(task="none"))]
+    )
+    stored = Job.objects.select_related("payload").order_by("ready_seq")
+    plain, keyed = stored.filter(idempotency_key=None).exclude(task="none"), stored.exclude(idempotency_key=None)
+    assert [(job.task, job.payload.args) for job in plain] == [(text, [text]) for text in ODD_TEXTS]
+    assert [(job.task, job.idempotency_key) for job in keyed] == [(text, f"{text}!") for text in ODD_TEXTS]
+
+
+@pytest.mark.parametrize("others", [[], [None]])
+def test_a_text_that_postgresql_cannot_store_moves_no_other(others: list[None]) -> None:
+    # In an array that is written at once, a NUL must not become the end of an item.
+    keys = ["a", "b\x00c", *others]
+    with pytest.raises((ValueError, DataError)), transaction.atomic():
+        enqueue(*keys)
+    assert not Job.objects.exists()
+
+
+def test_what_only_some_have_stays_with_them() -> None:
+    jobs = [
+        new_job(priority=3), new_job(kwargs='{"a": 1}'), new_job(concurrency_key="c"), new_job(max_attempts=9),
+        new_job(run_at=NOW + dt.timedelta(hours=1)), new_job(),
+    ]  # fmt: skip
+    accepted = Job.objects.enqueue_jobs(jobs, now=NOW)
+    rows = [Job.objects.select_related("payload").get(pk=entry.id) for entry in accepted if entry is not None]
+    assert [row.priority for row in rows] == [3, 0, 0, 0, 0, 0]
+    assert [row.payload.kwargs for row in rows] == [{}, {"a": 1}, {}, {}, {}, {}]
+    assert [row.concurrency_key for row in rows] == [None, None, "c", None, None, None]
+    assert [row.max_attempts for row in rows] == [5, 5, 5, 9, 5, 5]
+    assert [row.state for row in rows] == ["ready", "ready", "ready", "ready", "scheduled", "ready"]
 
 
 def test_taken_keys_are_answered_with_none() -> None:

@@ -24,6 +24,24 @@ def test_it_is_read_late(settings: Settings) -> None:
     assert conveyor_settings().lease_seconds == 8.0
 
 
+def test_a_change_within_it_is_read_too(settings: Settings) -> None:
+    settings.CONVEYOR = {"MAX_ATTEMPTS": 2, "QUEUES": {"a": {"DATABASE": "one"}}}
+    assert (conveyor_settings().max_attempts, conveyor_settings().database_of("a")) == (2, "one")
+    settings.CONVEYOR["MAX_ATTEMPTS"] = 3
+    settings.CONVEYOR["QUEUES"]["a"]["DATABASE"] = "two"
+    assert (conveyor_settings().max_attempts, conveyor_settings().database_of("a")) == (3, "two")
+    del settings.CONVEYOR["MAX_ATTEMPTS"]
+    assert conveyor_settings().max_attempts == 5
+
+
+def test_what_equals_a_good_value_is_not_taken_for_it(settings: Settings) -> None:
+    settings.CONVEYOR = {"MAX_ATTEMPTS": 1}
+    assert conveyor_settings().max_attempts == 1
+    settings.CONVEYOR = {"MAX_ATTEMPTS": True}
+    with pytest.raises(ImproperlyConfigured, match="MAX_ATTEMPTS"):
+        conveyor_settings()
+
+
 @pytest.mark.parametrize("field", dataclasses.fields(ConveyorSettings), ids=lambda field: field.name)
 def test_every_setting_has_a_key(settings: Settings, field: dataclasses.Field[Any]) -> None:
     if field.name == "queues":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import datetime as dt
 import pickle
 from typing import Any
@@ -288,3 +289,34 @@ def test_a_task_can_be_pickled(changed: ConveyorTask[..., Any]) -> None:
 def test_a_task_that_nobody_finds_again_cannot_be_pickled() -> None:
     with pytest.raises(UnknownTask):
         pickle.dumps(renamed)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"priority": 5}, {"queue_name": "orders"}, {"run_after": dt.datetime(2030, 1, 1, tzinfo=dt.UTC)},
+        {"idempotency_key": "k", "on_conflict": "keep"}, {"concurrency_key": "c", "max_attempts": 3}, {},
+    ],
+)  # fmt: skip
+def test_using_makes_what_replace_makes(settings: Settings, changes: dict[str, Any]) -> None:
+    settings.TASKS = {"default": {"BACKEND": "conveyor_django.backend.ConveyorBackend", "QUEUES": []}}
+    assert with_options.using(**changes) == dataclasses.replace(with_options, **changes)
+
+
+def test_of_several_bad_options_the_same_is_named_in_whatever_order(settings: Settings) -> None:
+    for changes in ({"max_attempts": 0, "priority": 1000}, {"priority": 1000, "max_attempts": 0}):
+        with pytest.raises(InvalidTask, match="priority must be"):
+            anything.using(**changes)
+
+
+def test_a_task_class_of_the_project_s_own_is_made_its_own_way() -> None:
+    made: list[Any] = []
+
+    class Own(ConveyorTask):  # type: ignore[type-arg]
+        def __post_init__(self) -> None:
+            made.append(self)
+            ConveyorTask.__post_init__(self)
+
+    own = Own(func=handler, priority=0, queue_name="default", backend="default", takes_context=False, run_after=None)
+    assert type(own.using(idempotency_key="k")) is Own
+    assert len(made) == 2

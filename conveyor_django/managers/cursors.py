@@ -1,7 +1,8 @@
-"""Prepared statements on the caller's Django connection: to plan an enqueue takes the server longer than to run it.
+"""Statements with parameters of their own on the caller's Django connection, prepared where that is safe.
 
-Django binds parameters in the client, and every statement is parsed and planned anew. What is run again and again
-outside of a transaction is prepared here, below Django's own cursor: its wrappers, checks and errors stay as they are.
+Django writes parameters into the text of a statement, which the server parses and plans anew each time: for one enqueue
+that takes longer than to run it, for many it has megabytes to read. Here the driver's cursor is another; Django's own
+above it, with its wrappers, checks and errors, stays.
 """
 
 from __future__ import annotations
@@ -51,31 +52,47 @@ class PreparingCursor(psycopg.Cursor[Any]):
         return self
 
 
-def cursor_on(wrapper: BaseDatabaseWrapper) -> Any:
-    """Return Django's cursor on its connection; over one that prepares, where that is possible and pays."""
-    if not may_prepare(wrapper):
-        return wrapper.cursor()
+def preparing_cursor(wrapper: BaseDatabaseWrapper) -> Any:
+    """Return Django's cursor on its connection for a short statement that is run often: it prepares where it may."""
+    return _cursor_over(PreparingCursor, wrapper) if _may_bind(wrapper) and may_prepare(wrapper) else wrapper.cursor()
+
+
+def binding_cursor(wrapper: BaseDatabaseWrapper) -> Any:
+    """Return Django's cursor on its connection for a statement with large parameters: they stay out of its text."""
+    return _cursor_over(ServerBindingCursor, wrapper) if _may_bind(wrapper) else wrapper.cursor()
+
+
+def _cursor_over(cursor_class: type[psycopg.Cursor[Any]], wrapper: BaseDatabaseWrapper) -> Any:
     raw = wrapper.connection
-    factory, raw.cursor_factory = raw.cursor_factory, PreparingCursor
+    factory, raw.cursor_factory = raw.cursor_factory, cursor_class
     try:
         return wrapper.cursor()
     finally:
         raw.cursor_factory = factory
 
 
+def _may_bind(wrapper: BaseDatabaseWrapper) -> bool:
+    """Say whether the driver's cursor on this connection may be another one.
+
+    Not where queries are logged, which then show their values; nor in the place of one that is not Django's own, which
+    is there to watch.
+    """
+    raw = wrapper.connection
+    return (
+        isinstance(raw, psycopg.Connection)
+        and not wrapper.queries_logged
+        and (raw.cursor_factory is Cursor or raw.cursor_factory is ServerBindingCursor)
+    )
+
+
 def may_prepare(wrapper: BaseDatabaseWrapper) -> bool:
     """Say whether the next statement on this connection is to be prepared, which counts as a use.
 
-    Not in a transaction: it would break if the session's statements had been discarded. Not where queries are logged,
-    which then show their values. Not behind a pooler, whose sessions others use too.
+    Not in a transaction: it would break if the session's statements had been discarded. Not behind a pooler, whose
+    sessions others use too.
     """
     raw = wrapper.connection
-    if (
-        wrapper.queries_logged
-        or not isinstance(raw, psycopg.Connection)
-        or not raw.autocommit
-        or raw.info.transaction_status != TransactionStatus.IDLE
-    ):
+    if not raw.autocommit or raw.info.transaction_status != TransactionStatus.IDLE:
         return False
     uses = _uses.get(raw, 0)
     if uses == USES_BEFORE:
@@ -89,9 +106,6 @@ def _is_allowed(wrapper: BaseDatabaseWrapper) -> bool:
     """Say whether a connection may have prepared statements. Asks the server."""
     options = wrapper.settings_dict["OPTIONS"]
     if options.get("prepare_threshold", 0) is None or wrapper.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
-        return False
-    # Of another class than Django's own, it is there to watch, or to change something.
-    if wrapper.connection.cursor_factory not in {Cursor, ServerBindingCursor}:
         return False
     with wrapper.wrap_database_errors:
         return not is_pooled(wrapper.connection)
