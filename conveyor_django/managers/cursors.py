@@ -24,6 +24,8 @@ _NEVER: Final = -1
 # How often each connection was used, until it prepares; or that it never does.
 _uses: Final[WeakKeyDictionary[psycopg.Connection[Any], int]] = WeakKeyDictionary()
 
+# Django's own classes of the driver's cursor.
+_OWN: Final[frozenset[Any]] = frozenset({Cursor, ServerBindingCursor})
 # The statement is gone: somebody has discarded what the session had. Or it cannot be made: somebody's has that name. Or
 # a migration has changed the type of what it returns.
 _UNUSABLE: Final = (
@@ -62,7 +64,7 @@ def binding_cursor(wrapper: BaseDatabaseWrapper) -> Any:
     return _cursor_over(ServerBindingCursor, wrapper) if _may_bind(wrapper) else wrapper.cursor()
 
 
-def _cursor_over(cursor_class: type[psycopg.Cursor[Any]], wrapper: BaseDatabaseWrapper) -> Any:
+def _cursor_over(cursor_class: type[Any], wrapper: BaseDatabaseWrapper) -> Any:
     raw = wrapper.connection
     factory, raw.cursor_factory = raw.cursor_factory, cursor_class
     try:
@@ -78,11 +80,7 @@ def _may_bind(wrapper: BaseDatabaseWrapper) -> bool:
     is there to watch.
     """
     raw = wrapper.connection
-    return (
-        isinstance(raw, psycopg.Connection)
-        and not wrapper.queries_logged
-        and (raw.cursor_factory is Cursor or raw.cursor_factory is ServerBindingCursor)
-    )
+    return isinstance(raw, psycopg.Connection) and not wrapper.queries_logged and raw.cursor_factory in _OWN
 
 
 def may_prepare(wrapper: BaseDatabaseWrapper) -> bool:
