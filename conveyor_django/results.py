@@ -44,11 +44,12 @@ _DISPOSED: Final = (
     "its workflow cancelled it: a job that it needs failed or was cancelled, or it is a callback for another end. "
     "To run the workflow again: conveyor_django.retry_workflow(...)."
 )
-# Whether the framework's result has the fields that are set here, and no other.
-_ARE_KNOWN: Final = {field.name for field in fields(TaskResult)} == {
+# What the framework's result is made of, and whether it has no other fields.
+_FIELDS: Final = (
     "task", "id", "status", "enqueued_at", "started_at", "last_attempted_at", "finished_at", "args", "kwargs",
-    "backend", "errors", "worker_ids", "_return_value",
-}  # fmt: skip
+    "backend", "errors", "worker_ids",
+)  # fmt: skip
+_ARE_KNOWN: Final = {field.name for field in fields(TaskResult)} == {*_FIELDS, "_return_value"}
 # Types that the framework's rule for arguments leaves as they are.
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _ID: Final = re.compile(r"(?P<alias>.+):(?P<id>[1-9][0-9]{0,18})", re.ASCII | re.DOTALL)
@@ -126,24 +127,17 @@ def accepted_result(
     task: Task[..., Any], accepted: Accepted, args: Sequence[Any], kwargs: Mapping[str, Any], *, alias: str
 ) -> Result:
     """Return the READY result of a job that was stored just now."""
-    values: dict[str, Any] = {
-        "task": task,
-        "id": result_id(alias, accepted.id),
-        "status": STATUS[accepted.state],
-        "enqueued_at": accepted.created_at,
-        "started_at": None,
-        "last_attempted_at": None,
-        "finished_at": None,
-        "args": list(args),
-        "kwargs": dict(kwargs),
-        "backend": task.backend,
-        "errors": [],
-        "worker_ids": [],
-    }
+    values: tuple[Any, ...] = (
+        task, result_id(alias, accepted.id), STATUS[accepted.state], accepted.created_at, None, None, None,
+        list(args), dict(kwargs), task.backend, [], [],
+    )  # fmt: skip
     # The framework makes all arguments plain JSON once more, which is half of what its result takes to make.
     if _ARE_KNOWN and _PLAIN.issuperset(map(type, args)) and _PLAIN.issuperset(map(type, kwargs.values())):
-        return _with(object.__new__(TaskResult), **values, _return_value=None)
-    return TaskResult(**values)
+        result: Result = object.__new__(TaskResult)
+        for name, value in zip(_FIELDS, values, strict=True):
+            object.__setattr__(result, name, value)
+        return _with(result, _return_value=None)
+    return TaskResult(**dict(zip(_FIELDS, values, strict=True)))
 
 
 def running_result(
