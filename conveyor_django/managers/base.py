@@ -36,13 +36,15 @@ class StatementManager(models.Manager[Any]):
 
     def hot_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
         """Do as `rows`, with a prepared statement where Django's connection can have one."""
-        cursor = preparing_cursor(connections[self.db]) if on is None else on.cursor()
-        return self._fetched(cursor, name, params)
+        if on is not None:
+            return self.rows(name, params, on)
+        return self._fetched(preparing_cursor(connections[self.db]), name, params)
 
     def bulk_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
         """Do as `rows`, with parameters that may be large."""
-        cursor = binding_cursor(connections[self.db]) if on is None else on.cursor()
-        return self._fetched(cursor, name, params)
+        if on is not None:
+            return self.rows(name, params, on)
+        return self._fetched(binding_cursor(connections[self.db]), name, params)
 
     def _fetched(self, cursor: Any, name: str, params: dict[str, Any]) -> list[Row]:
         if params.get("now", 0) is None and (clock := frozen_now.get()) is not None:
