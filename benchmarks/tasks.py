@@ -21,3 +21,8 @@ def _file() -> BinaryIO:
 def noop(sequence: int) -> None:
     """Do nothing but record the number."""
     _file().write(RECORD.pack(sequence))
+
+
+@task
+def padded(sequence: int, pad: str) -> None:
+    """Do nothing, with a payload."""
