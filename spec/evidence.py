@@ -28,13 +28,21 @@ def main() -> int:
     for name, make in TABLES.items():
         if not (table := make()):
             continue
-        page, count = re.subn(rf"(?s)(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", _literal(table), page)
-        if not count:
+        page, has_place = _placed(page, name, table)
+        if not has_place:
             missing.append(name)
     PAGE.write_text(page, "utf-8")
     for name in missing:
         print(f"{PAGE} has no place for the table {name!r}: a line <!-- {name} --> and one <!-- end -->.")
     return 1 if missing else 0
+
+
+def _placed(page: str, name: str, table: str) -> tuple[str, bool]:
+    """Return the page with the table in its place, and whether it has one."""
+    # One only: after an empty place the pattern would match once more, up to the end of the next table.
+    place = rf"(?s)(?<=<!-- {name} -->\n).*?(?=<!-- end -->)"
+    page, count = re.subn(place, _literal(table), page, count=1)
+    return page, bool(count)
 
 
 def _models() -> str:
