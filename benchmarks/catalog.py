@@ -12,6 +12,7 @@ from typing import Any, Final
 
 PSYCOPG: Final = "psycopg[binary,pool]==3.3.9"
 DJANGO: Final = "django==6.1.3"
+UVLOOP: Final = "uvloop==0.23.0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,16 +67,17 @@ PEERS: Final[dict[str, PeerInfo]] = {
             loads={"4x8": (_FOUR_BY_8, _TWO_BY_16), "32": (_TWO_BY_16,), "1000": ("processes=2,concurrency=500",)},
         ),
         PeerInfo(
-            name="pgqueuer", requirements=("pgqueuer[asyncpg]==1.6.0", "uvloop", PSYCOPG),
+            # It wants room for twice as many jobs in flight as it takes at once.
+            name="pgqueuer", requirements=("pgqueuer[asyncpg]==1.6.0", UVLOOP, PSYCOPG),
             pending="SELECT count(*) FROM pgqueuer",
             loads={
-                "4x8": ("processes=4,batch=8,in_flight=8", "processes=1,batch=16,in_flight=32"),
+                "4x8": ("processes=4,batch=4,in_flight=8", "processes=1,batch=16,in_flight=32"),
                 "32": ("processes=1,batch=16,in_flight=32",), "1000": ("processes=1,batch=500,in_flight=1000",),
                 "best": ("processes=1,batch=100", "processes=2,batch=100"),
             },
         ),
         PeerInfo(
-            name="oban", requirements=("oban==0.7.0", "uvloop", PSYCOPG),
+            name="oban", requirements=("oban==0.7.0", UVLOOP, PSYCOPG),
             pending="SELECT count(*) FROM oban_jobs WHERE state <> 'completed'",
             loads={
                 "4x8": (_FOUR_BY_8, _ONE_BY_32), "32": (_ONE_BY_32,), "1000": ("processes=2,concurrency=500",),
@@ -103,6 +105,7 @@ PEERS: Final[dict[str, PeerInfo]] = {
             loads={
                 "4x8": (_FOUR_BY_8, _ONE_BY_32), "32": (_ONE_BY_32, f"{_ONE_BY_32},analyze=1"),
                 "1000": ("processes=1,concurrency=1000",), "best": ("processes=1,concurrency=1000,analyze=1",),
+                "idle": (_ONE_BY_32,),
             },
         ),
         PeerInfo(
@@ -113,7 +116,7 @@ PEERS: Final[dict[str, PeerInfo]] = {
             name="ceiling", requirements=(), environment="conveyor", pending=_PENDING_JOBS, is_reference=True,
             loads={
                 "4x8": ("processes=4,batch=8", "processes=2,batch=16"),
-                "32": ("processes=2,batch=16", "processes=2,batch=32"),
+                "32": ("processes=2,batch=16",),
                 "1000": ("processes=2,batch=500",), "best": ("processes=2,batch=100", "processes=2,batch=200"),
             },
         ),
@@ -137,8 +140,22 @@ class Entrant:
 
     @property
     def commands(self) -> int:
-        """How many worker commands are started."""
-        return 1 if self.peer.is_supervisor else int(self.options.get("processes", 1))
+        """How many worker commands are started, for each database."""
+        return 1 if self.peer.is_supervisor else self._processes
+
+    @property
+    def databases(self) -> int:
+        """How many databases it has."""
+        return int(self.options.get("databases", 1))
+
+    @property
+    def processes(self) -> int:
+        """How many processes run handlers, over all databases."""
+        return self._processes * self.databases
+
+    @property
+    def _processes(self) -> int:
+        return int(self.options.get("processes", 1))
 
 
 def parse(text: str) -> Entrant:

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from .catalog import PeerInfo
+from .catalog import PEERS, PeerInfo
 
-_LIST = (
-    "import importlib.metadata as m, json; "
-    "print(json.dumps({d.metadata['Name']: d.version for d in m.distributions()}))"
+# Every distribution that comes with what the catalogue names, at the version that was measured.
+PINS: Final = Path(__file__).with_name("constraints.txt")
+# The newest Python that every queue has wheels for, and where pyenv keeps it, which is not on the PATH by itself.
+PYTHON: Final = "python3.13"
+PYENV: Final = f"versions/3.13*/bin/{PYTHON}"
+# How much of it is kept, in characters.
+REASON: Final = 300
+_LIST: Final = (
+    "import importlib.metadata as m, json, platform; "
+    "print(json.dumps({'python': platform.python_version()} | {d.metadata['Name']: d.version "
+    "for d in m.distributions()}))"
 )
+_VERSION: Final = "import sys; print(sys.version)"
 
 
 class NotInstallable(Exception):
-    """A job queue could not be installed; the message is the installer's last line."""
+    """A job queue could not be installed; the message is the end of what the installer said."""
+
+
+def default_python() -> str:
+    """Return the interpreter that the environments are made with: PYTHON where there is one that runs, or this one."""
+    found = [path] if (path := shutil.which(PYTHON)) else []
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found += sorted(map(str, root.glob(PYENV)), reverse=True)
+    return next((each for each in found if _runs(each)), sys.executable)
+
+
+def _runs(python: str) -> bool:
+    """Say whether an interpreter runs: a shim of pyenv does not, where no version is chosen."""
+    return subprocess.run([python, "-c", _VERSION], check=False, capture_output=True).returncode == 0
 
 
 @dataclass
@@ -25,39 +50,40 @@ class Environments:
     """The environments below `folder`, made with the interpreter `python` when they are asked for."""
 
     folder: Path
-    python: str = sys.executable
+    python: str = field(default_factory=default_python)
     _refused: dict[str, str] = field(default_factory=dict)
 
     def interpreter(self, peer: PeerInfo) -> Path:
         """Return the interpreter of the queue's environment. Raises NotInstallable, each time for the same reason."""
-        name = peer.environment or peer.name
-        if name in self._refused:
-            raise NotInstallable(self._refused[name])
-        folder = self.folder / name
-        stamp = folder / "requirements.txt"
-        wanted = "\n".join(peer.requirements)
-        if not stamp.exists() or (peer.requirements and stamp.read_text("utf-8") != wanted):
-            try:
-                self._install(folder, peer)
-            except subprocess.CalledProcessError as error:
-                lines = (error.stderr or error.stdout or "").strip().splitlines() or [str(error)]
-                self._refused[name] = lines[-1]
-                raise NotInstallable(lines[-1]) from error
-            stamp.write_text(wanted, "utf-8")
+        owner = PEERS[peer.environment or peer.name]
+        if owner.name in self._refused:
+            raise NotInstallable(self._refused[owner.name])
+        folder = self.folder / owner.name
+        try:
+            self._make(folder, owner.requirements)
+        except subprocess.CalledProcessError as error:
+            said = " ".join((error.stderr or error.stdout or str(error)).split())[-REASON:]
+            self._refused[owner.name] = said
+            raise NotInstallable(said) from error
         return folder / "bin" / "python"
 
     def versions(self, peer: PeerInfo) -> dict[str, str]:
-        """Return {distribution: version} of the queue's environment."""
-        interpreter = self.interpreter(peer)
-        listed = subprocess.run([interpreter, "-c", _LIST], check=True, capture_output=True, text=True)
-        found: dict[str, str] = json.loads(listed.stdout)
-        return dict(sorted(found.items()))
+        """Return {distribution: version} of the queue's environment, and of its "python"."""
+        return dict(sorted(json.loads(_said([str(self.interpreter(peer)), "-c", _LIST])).items()))
 
-    def _install(self, folder: Path, peer: PeerInfo) -> None:
-        if not peer.requirements:
-            raise ValueError(f"{peer.name} uses the environment of {peer.environment}: install that first")
+    def _make(self, folder: Path, requirements: tuple[str, ...]) -> None:
+        """Make the environment, unless it is there as it would be made now. Raises CalledProcessError."""
+        stamp = folder / "made-of.txt"
+        wanted = "\n".join([_said([self.python, "-c", _VERSION]), *requirements, PINS.read_text("utf-8")])
+        if stamp.exists() and stamp.read_text("utf-8") == wanted:
+            return
         print(f"setting up {folder}", flush=True)
-        interpreter = folder / "bin" / "python"
-        pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        for command in ([self.python, "-m", "venv", "--clear", str(folder)], [*pip, *peer.requirements]):
-            subprocess.run(command, check=True, capture_output=True, text=True)
+        _said([self.python, "-m", "venv", "--clear", str(folder)])
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _said([*pip, "--constraint", str(PINS), *requirements])
+        stamp.write_text(wanted, "utf-8")
+
+
+def _said(command: list[str]) -> str:
+    """Run a command; return what it printed. Raises CalledProcessError, which has what it complained of."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
