@@ -1,7 +1,8 @@
 """The ceiling: Conveyor's own statements in a bare loop, without a worker, threads or handlers.
 
-Each process has `batch` jobs in hand. It writes their success and claims as many in one pipeline, which is one
-commit and one round trip, until nothing is left.
+Each process has `batch` jobs in hand, as a worker process has at the common start of a run. It writes their success
+and claims as many in one pipeline, which is one commit and one round trip, until nothing is left. Statements,
+parameters and connection are those of the worker (worker/finisher.py), so the ceiling moves with them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from conveyor_django.db import Connection, connect
 from conveyor_django.managers.exchange import claim_params, succeed_params
+from conveyor_django.outcomes import Succeed
 from conveyor_django.sql import statement
 
 LEASE_SECONDS: Final = 30.0
@@ -32,8 +34,6 @@ class Loop:
         self._claim = claim_params(self._owner, {queue: LEASE_SECONDS}, batch)
         # The plain claim moves nothing out of the way.
         del self._claim["park"]
-        self._succeed = succeed_params([], self._owner)
-        self._batch = batch
 
     def claim(self) -> list[Token]:
         """Claim a batch."""
@@ -51,8 +51,7 @@ class Loop:
         return _busy(outcome.fetchall()) + _claimed(claim.fetchall())
 
     def _outcomes(self, tokens: Sequence[Token]) -> dict[str, Any]:
-        ids, versions = zip(*tokens, strict=True)
-        return self._succeed | {"ids": list(ids), "versions": list(versions), "results": [None] * len(ids)}
+        return succeed_params([Succeed(id=number, version=version) for number, version in tokens], self._owner)
 
 
 def _claimed(rows: Sequence[tuple[Any, ...]]) -> list[Token]:
@@ -72,7 +71,7 @@ class Span(NamedTuple):
 
 
 def work_off(processes: int, batch: int, queue: str = "default") -> dict[str, float]:
-    """Work off all jobs of the queue; return the seconds from the first claim to the last commit, and the exchanges."""
+    """Work off all jobs of the queue; return the seconds from the first exchange to the last, and the exchanges."""
     context = multiprocessing.get_context("spawn")
     spans: Queue[Span] = context.Queue()
     barrier = context.Barrier(processes)
@@ -87,28 +86,36 @@ def work_off(processes: int, batch: int, queue: str = "default") -> dict[str, fl
 
 
 def _work(queue: str, batch: int, barrier: Barrier, spans: Queue[Span]) -> None:
-    """Run one process: all begin together, so that none works alone while another still imports."""
+    """Run one process: all begin together, each with its first batch in hand, as a run's workers do (gate.py)."""
     import django
 
     django.setup()
     with connect(ALIAS, "ceiling", lease_seconds=LEASE_SECONDS) as connection:
         loop = Loop(connection, queue, batch)
-        barrier.wait()
-        began, exchanges = time.time(), 1
         tokens = loop.claim()
+        barrier.wait()
+        began, exchanges = time.time(), 0
         while tokens:
             tokens = loop.exchange(tokens)
             exchanges += 1
         spans.put(Span(began, time.time(), exchanges))
 
 
-def claims(batch: int, times: int, queue: str = "default") -> Iterator[float]:
-    """Claim a batch so many times; yield the seconds of each claim, and write the success of the batch in between."""
+class Exchange(NamedTuple):
+    """How long a claim of one batch took, and the success of it, in seconds."""
+
+    claim: float
+    success: float
+
+
+def exchanges(batch: int, times: int, queue: str = "default") -> Iterator[Exchange]:
+    """Claim a batch so many times and write its success, in a commit each; yield what it took before the next."""
     with connect(ALIAS, "ceiling", lease_seconds=LEASE_SECONDS) as connection:
         loop = Loop(connection, queue, batch)
         for _ in range(times):
             begin = time.perf_counter()
             tokens = loop.claim()
-            yield time.perf_counter() - begin
+            claimed = time.perf_counter()
             while tokens:
                 tokens = loop.succeed(tokens)
+            yield Exchange(claimed - begin, time.perf_counter() - claimed)

@@ -1,4 +1,4 @@
-"""What a run costs besides time: CPU of workers and server, WAL, commits, fsyncs, dead rows."""
+"""What a run costs besides time: CPU of workers and server, WAL, commits, fsyncs, dead rows; memory and sizes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,27 @@ import psutil
 from .figures import per_job
 from .server import Server
 
-# Rows that an update or a deletion leaves dead, wherever vacuum has been since.
 _WORK: Final = """
-SELECT (SELECT wal_bytes::bigint FROM pg_stat_wal),
+SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint,
        (SELECT coalesce(sum(fsyncs), 0)::bigint FROM pg_stat_io WHERE object = 'wal'),
-       (SELECT coalesce(sum(xact_commit), 0)::bigint FROM pg_stat_database WHERE datname LIKE 'bench%%')
+       (SELECT coalesce(sum(xact_commit), 0)::bigint FROM pg_stat_database WHERE datname = ANY (%s))
 """
+# Rows that an update or a deletion leaves dead, wherever vacuum has been since.
 _ROWS: Final = "SELECT coalesce(sum(n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_user_tables"
+_SIZES: Final = """
+SELECT coalesce(sum(n_dead_tup), 0)::bigint, coalesce(sum(pg_table_size(relid)), 0)::bigint,
+       coalesce(sum(pg_indexes_size(relid)), 0)::bigint
+FROM pg_stat_user_tables
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerWork:
-    """Counters of the server: bytes, fsyncs, commits, rows left dead. Sessions report theirs at their end."""
+    """Counters of the server: bytes, fsyncs, commits, rows left dead.
+
+    The position of the WAL is exact. The others are what sessions have reported, which they do once a second while
+    they work, and at their end.
+    """
 
     wal_bytes: int
     fsyncs: int
@@ -33,12 +42,13 @@ class ServerWork:
     @classmethod
     def of(cls, server: Server, databases: Iterable[str]) -> Self:
         """Read them."""
-        with server.connect() as connection:
-            row = connection.execute(_WORK).fetchone()
+        names = list(databases)
         dead = 0
-        for database in databases:
+        for database in names:
             with server.connect(database) as connection:
                 dead += (connection.execute(_ROWS).fetchone() or (0,))[0]
+        with server.connect() as connection:
+            row = connection.execute(_WORK, (names,)).fetchone()
         wal_bytes, fsyncs, commits = row or (0, 0, 0)
         return cls(wal_bytes, fsyncs, commits, dead)
 
@@ -50,6 +60,21 @@ class ServerWork:
             "commits_per_job": per_job(self.commits - before.commits, jobs),
             "dead_rows_per_job": per_job(self.dead_rows - before.dead_rows, jobs, 2),
         }
+
+
+def sizes(server: Server, databases: Iterable[str]) -> dict[str, float]:
+    """Return dead rows that vacuum has not been at yet, and the size of tables and of indexes, in MB."""
+    dead = tables = indexes = 0
+    for database in databases:
+        with server.connect(database) as connection:
+            row = connection.execute(_SIZES).fetchone() or (0, 0, 0)
+        dead, tables, indexes = dead + row[0], tables + row[1], indexes + row[2]
+    return {"dead_rows": dead, "tables_mb": megabytes(tables), "indexes_mb": megabytes(indexes)}
+
+
+def megabytes(amount: int) -> float:
+    """Return bytes in MB, to a tenth."""
+    return round(amount / 2**20, 1)
 
 
 def cpu_seconds(processes: Iterable[psutil.Process]) -> float:

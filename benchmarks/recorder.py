@@ -5,6 +5,7 @@ Only the standard library is used: every peer's environment imports this.
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import struct
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 FOLDER_VARIABLE: Final = "BENCHMARK_RECORDS"
+# A file in the folder of the records, where a run has one: whoever holds its lock keeps every handler waiting.
+GATE: Final = "gate"
 # At most so many runs per process. The file is sparse: what is not written takes no space.
 CAPACITY: Final = 5_000_000
 
@@ -39,9 +42,16 @@ class Recorder:
         self._pid = 0
         self._count = 0
         self._map: mmap.mmap
+        self._is_through = False
 
     def note(self, sequence: int, enqueued: float) -> None:
-        """Record that a handler has started, now."""
+        """Record that a handler has started, now; the first of a process then wait at the gate."""
+        self._write(sequence, enqueued)
+        if not self._is_through:
+            wait_at(self._folder / GATE)
+            self._is_through = True
+
+    def _write(self, sequence: int, enqueued: float) -> None:
         with self._lock:
             # A forked child has a file of its own.
             if self._pid != os.getpid():
@@ -51,7 +61,7 @@ class Recorder:
             _COUNT.pack_into(self._map, 0, self._count)
 
     def _open(self) -> None:
-        self._pid, self._count = os.getpid(), 0
+        self._pid, self._count, self._is_through = os.getpid(), 0, False
         with (self._folder / f"{self._pid}.runs").open("w+b") as file:
             file.truncate(_COUNT.size + _RUN.size * CAPACITY)
             self._map = mmap.mmap(file.fileno(), 0)
@@ -67,17 +77,34 @@ def note(sequence: int, enqueued: float) -> None:
     _recorder[0].note(sequence, enqueued)
 
 
+def wait_at(gate: Path) -> None:
+    """Wait until nobody holds the gate; at once where there is none."""
+    try:
+        file = gate.open("rb")
+    except FileNotFoundError:
+        return
+    # A lock and not a look now and then: all are let through in the same moment, and if the runner dies, too.
+    with file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+
+
 def count(folder: Path) -> int:
     """Return how many runs all processes have recorded so far."""
     return sum(_counted(file) for file in folder.glob("*.runs"))
 
 
+def processes(folder: Path) -> int:
+    """Return how many processes have recorded a run so far."""
+    return sum(1 for file in folder.glob("*.runs") if _counted(file))
+
+
 def runs(folder: Path) -> list[Run]:
     """Return what all processes have recorded, in the order of the starts."""
-    return sorted(_runs(folder), key=lambda run: run.started)
+    return sorted(each(folder), key=lambda run: run.started)
 
 
-def _runs(folder: Path) -> Iterator[Run]:
+def each(folder: Path) -> Iterator[Run]:
+    """Yield what all processes have recorded, one process after the other: also where it is too much for a list."""
     for path in folder.glob("*.runs"):
         with path.open("rb") as file:
             file.seek(_COUNT.size)

@@ -28,6 +28,14 @@ class Redis:
         return self._process is not None
 
     @property
+    def version(self) -> str:
+        """What the program says of itself; nothing where it does not run."""
+        if not self.is_there:
+            return ""
+        said = subprocess.run([PROGRAM, "--version"], check=True, capture_output=True, text=True)
+        return said.stdout.strip()
+
+    @property
     def url(self) -> str:
         """Its URL, of which nothing comes where it does not run."""
         return f"redis://{HOST}:{self._port}/0"
@@ -64,8 +72,8 @@ class Redis:
             self._process.wait()
 
     def pending(self) -> int:
-        """Return how many messages wait in Celery's queue or are not acknowledged."""
-        return int(self._ask("LLEN celery")) + int(self._ask("HLEN unacked"))
+        """Return how many messages wait in Celery's queues or are not acknowledged."""
+        return sum(int(self._ask(command)) for command in ("LLEN celery", "LLEN background", "HLEN unacked"))
 
     def _ask(self, command: str) -> str:
         """Return the answer to an inline command, without the mark of its type."""

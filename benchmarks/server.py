@@ -19,6 +19,8 @@ from psycopg import sql
 PARAMETERS: Final = {"shared_buffers": "512MB", "max_connections": "300"}
 HOST: Final = "127.0.0.1"
 PROBES: Final = 500
+# How long sessions that are to end may take.
+END_SECONDS: Final = 10.0
 
 
 class Server:
@@ -27,6 +29,8 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._port = 0
+        # {(database, label): the copy that is kept of it}
+        self._kept: dict[tuple[str, str], str] = {}
 
     def __enter__(self) -> Self:
         """Start it."""
@@ -67,20 +71,48 @@ class Server:
 
     def recreate(self, database: str) -> None:
         """Make the database anew, with the table that handlers write to."""
-        name = sql.Identifier(database)
-        with self.connect() as connection:
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        self._copy("template1", database)
         with self.connect(database) as connection:
             connection.execute(
                 "CREATE TABLE effects (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, sequence bigint NOT NULL)"
             )
+
+    def keep(self, database: str, label: str) -> None:
+        """Keep a copy of the database as it is now, under this label."""
+        copy = self._kept.setdefault((database, label), f"kept_{len(self._kept)}")
+        # Nobody may be connected to what is copied.
+        self.end_sessions(database)
+        self._copy(database, copy)
+
+    def restore(self, database: str, label: str) -> bool:
+        """Make the database anew from the copy under this label; return False if there is none."""
+        copy = self._kept.get((database, label))
+        if copy is not None:
+            self._copy(copy, database)
+        return copy is not None
+
+    def _copy(self, source: str, database: str) -> None:
+        name = sql.Identifier(database)
+        with self.connect() as connection:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(name, sql.Identifier(source)))
 
     def settle(self, database: str) -> None:
         """Vacuum, analyse and checkpoint, so that no run pays for what was before it."""
         with self.connect(database) as connection:
             connection.execute("VACUUM ANALYZE")
             connection.execute("CHECKPOINT")
+
+    def end_sessions(self, database: str) -> None:
+        """End all sessions in the database and wait until they have. Raises TimeoutError."""
+        clients = "FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+        until = time.monotonic() + END_SECONDS
+        with self.connect() as connection:
+            connection.execute(f"SELECT pg_terminate_backend(pid) {clients}", (database,))
+            while connection.execute(f"SELECT {clients}", (database,)).fetchone():
+                if time.monotonic() > until:
+                    raise TimeoutError(f"the sessions in {database} do not end")
+                time.sleep(0.005)
 
     def postmaster(self) -> psutil.Process:
         """Return the server's first process."""

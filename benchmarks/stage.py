@@ -1,4 +1,4 @@
-"""One run's stage: a fresh database, the entrant's own commands, and workers that do not outlive it."""
+"""One run's stage: fresh databases, the entrant's own commands, and workers that do not outlive it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -19,15 +19,15 @@ import psycopg
 from . import recorder
 from .catalog import Entrant
 from .environments import Environments
+from .meters import ServerWork, family
 from .peers.base import KEYS_VARIABLE, PAD_VARIABLE, URL_VARIABLE
 from .redis import Redis
 from .server import Server
 
 ROOT: Final = Path(__file__).parent.parent
 DATABASES: Final = ("bench", "bench_other")
-# How long a worker that was asked to stop may take, and an enqueue, in seconds.
-STOP_SECONDS: Final = 5.0
-CALL_SECONDS: Final = 900.0
+# How long a command may take, but for workers and what runs beside them, in seconds.
+CALL_SECONDS: Final = 3600.0
 
 
 class Stage:
@@ -44,6 +44,7 @@ class Stage:
         cap: float = 30.0,
         pad: int = 0,
         keys: bool = False,
+        retention: float = 60.0,
     ) -> None:
         self.server = server
         self.entrant = entrant
@@ -55,17 +56,23 @@ class Stage:
         self._python = environments.interpreter(entrant.peer)
         self._keys = keys
         self._pad = pad
+        self._retention = retention
 
     @property
     def databases(self) -> tuple[str, ...]:
         """The names of the run's databases."""
-        return DATABASES[: int(self.entrant.options.get("databases", 1))]
+        return DATABASES[: self.entrant.databases]
 
     def fresh(self) -> None:
-        """Make the databases and the queue's schema anew."""
-        for database in self.databases:
-            self.server.recreate(database)
-        self.call("setup")
+        """Make the databases and the queue's schema anew; from the second time on as copies of what setup has made."""
+        label = self.entrant.label
+        # What is set up in Redis cannot be copied.
+        if self.entrant.peer.needs_redis or not all(self.server.restore(each, label) for each in self.databases):
+            for database in self.databases:
+                self.server.recreate(database)
+            self.call("setup")
+            for database in self.databases:
+                self.server.keep(database, label)
         self.settle()
 
     def settle(self) -> None:
@@ -85,13 +92,18 @@ class Stage:
 
     @contextmanager
     def beside(self, command: str, **arguments: Any) -> Iterator[psutil.Popen]:
-        """Run a command of the entrant beside what the block does; it is ended with the block."""
+        """Run a command of the entrant beside what the block does; it is ended with the block.
+
+        Raises RuntimeError if it has failed by then.
+        """
         with self._log.open("ab") as log:
             process = self._start(self._command(command, **arguments), self.environment(), log)
         try:
             yield process
+            if process.poll():
+                raise RuntimeError(f"{command} of {self.entrant.label} failed with {process.returncode}")
         finally:
-            _end([process])
+            end([process])
 
     @contextmanager
     def workers(self) -> Iterator[list[psutil.Popen]]:
@@ -107,7 +119,7 @@ class Stage:
                     workers += [self._start(command, environment, log) for _ in range(self.entrant.commands)]
                 yield workers
             finally:
-                _end(workers)
+                end(workers)
 
     @contextmanager
     def watching(self) -> Iterator[list[psycopg.Connection[tuple[Any, ...]]]]:
@@ -122,6 +134,16 @@ class Stage:
         found = [connection.execute(self.entrant.peer.pending).fetchone() for connection in connections]
         return sum(int(row[0]) for row in found if row)
 
+    def work_done(self, workers: Iterable[psutil.Process]) -> ServerWork:
+        """Return the server's counters as of now: the workers are frozen, and do nothing more.
+
+        Ending their sessions makes these report what they have done.
+        """
+        freeze(workers)
+        for database in self.databases:
+            self.server.end_sessions(database)
+        return ServerWork.of(self.server, self.databases)
+
     def environment(self) -> dict[str, str]:
         """Return the variables of the entrant's processes."""
         own = {
@@ -131,6 +153,7 @@ class Stage:
             recorder.FOLDER_VARIABLE: str(self.records),
             "BENCHMARK_REDIS": self.redis.url,
             "BENCHMARK_DJANGO": "conveyor",
+            "BENCHMARK_RETENTION": str(self._retention),
             "DJANGO_SETTINGS_MODULE": "benchmarks.project.settings",
             "PYTHONPATH": str(ROOT),
             "PYTHONWARNINGS": "ignore",
@@ -150,13 +173,26 @@ class Stage:
         return psutil.Popen(command, env=environment, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
 
 
-def _end(processes: list[psutil.Popen]) -> None:
-    """Ask them to stop, and kill what is left of their sessions: it would work off a later run's jobs."""
+def freeze(processes: Iterable[psutil.Process]) -> None:
+    """Stop the processes and their descendants where they are."""
     for process in processes:
-        if process.poll() is None:
-            process.terminate()
-    psutil.wait_procs(processes, timeout=STOP_SECONDS)
-    for process in processes:
+        for one in family(process):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.suspend()
+
+
+def end(processes: Iterable[psutil.Popen]) -> None:
+    """Kill the processes and their descendants: what is left of a run would work off a later one's jobs.
+
+    They are frozen first, so that no supervisor starts a new child meanwhile.
+    """
+    started = list(processes)
+    freeze(started)
+    for process in started:
+        for one in family(process):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        # Of one that had ended before, whatever it has left behind in its session.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

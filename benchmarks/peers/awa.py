@@ -40,6 +40,9 @@ class Awa(base.Peer):
     """`pool` connections, a poll each `poll_ms` milliseconds."""
 
     defaults = {"pool": 10, "poll_ms": 200}
+    # From 1, the most urgent, to 4.
+    usual = 2
+    background = 4
 
     def setup(self) -> None:
         """Migrate; its storage is made by the first worker, so one is started and stopped."""
@@ -79,7 +82,7 @@ class Awa(base.Peer):
         begin = time.perf_counter()
         for chunk in self.chunks(numbers):
             jobs = [KINDS[kind](n, time.time(), self.pad) for n in chunk]
-            await client.enqueue_many_copy(jobs, queue="default")
+            await client.enqueue_many_copy(jobs, queue="default", priority=self.priority)
         return time.perf_counter() - begin
 
     async def _work(self, concurrency: int) -> None:

@@ -14,14 +14,19 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from .. import recorder
 from ..recorder import note
 
 URL_VARIABLE: Final = "BENCHMARK_URL"
 PAD_VARIABLE: Final = "BENCHMARK_PAD"
 KEYS_VARIABLE: Final = "BENCHMARK_KEYS"
+# How many jobs are enqueued at once to keep some waiting, and how often it is looked whether it is time, in seconds.
+FEED: Final = 1_000
+FEED_SECONDS: Final = 0.01
 
 __all__ = ["Peer", "database", "note", "pace", "pace_async", "run"]
 
@@ -44,9 +49,15 @@ class Peer(ABC):
     defaults: ClassVar[Mapping[str, Any]] = {}
     # How many jobs one call of the bulk API gets.
     chunk: ClassVar[int] = 5000
+    # The priority of what is enqueued, and of a burst that others are to overtake; where both are one, the queue has
+    # no priorities.
+    usual: ClassVar[int] = 0
+    background: ClassVar[int] = -10
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any], *, is_background: bool = False) -> None:
         self.options = {**self.defaults, **options}
+        self.is_background = is_background
+        self.priority = self.background if is_background else self.usual
         self.pad = "x" * int(os.environ.get(PAD_VARIABLE, "0"))
 
     @abstractmethod
@@ -68,6 +79,15 @@ class Peer(ABC):
     @abstractmethod
     def work(self, concurrency: int) -> None:
         """Run a worker with so many jobs in flight until SIGTERM."""
+
+    def feed(self, kind: str, ahead: int) -> None:
+        """Keep about `ahead` jobs waiting, by what the handlers have recorded, until SIGTERM."""
+        folder, first = Path(os.environ[recorder.FOLDER_VARIABLE]), 0
+        while True:
+            while first - recorder.count(folder) < ahead:
+                self.enqueue_bulk(kind, range(first, first + FEED))
+                first += FEED
+            time.sleep(FEED_SECONDS)
 
     def chunks(self, numbers: range) -> list[range]:
         """Return the numbers in parts of a bulk call's size."""
@@ -95,7 +115,7 @@ async def pace_async(numbers: range, rate: float, one: Callable[[int, float], Aw
 def run(peer: type[Peer]) -> None:
     """Do what the command line says; what took time is printed as JSON."""
     given = _arguments()
-    queue = peer(json.loads(given.options))
+    queue = peer(json.loads(given.options), is_background=bool(given.background))
     numbers = range(given.first, given.first + given.count)
     seconds: float | None = None
     match given.command:
@@ -107,6 +127,8 @@ def run(peer: type[Peer]) -> None:
             seconds = queue.enqueue_singly(numbers)
         case "paced":
             queue.enqueue_paced(numbers, given.rate)
+        case "feed":
+            queue.feed(given.kind, given.ahead)
         case "work":
             queue.work(given.concurrency)
         case extra:
@@ -117,11 +139,13 @@ def run(peer: type[Peer]) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", help="setup, bulk, single, paced, work; Conveyor has some of its own")
+    parser.add_argument("command", help="setup, bulk, single, paced, feed, work; Conveyor has some of its own")
     parser.add_argument("--options", default="{}")
     parser.add_argument("--kind", default="noop")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--rate", type=float, default=100.0)
+    parser.add_argument("--ahead", type=int, default=10_000)
+    parser.add_argument("--background", type=int, default=0)
     parser.add_argument("--concurrency", type=int, default=16)
     return parser.parse_args()

@@ -20,17 +20,17 @@ class Ceiling(Conveyor):
 
         return work_off(self.options["processes"], self.options["batch"])
 
-    def claims(self, given: argparse.Namespace) -> dict[str, Any]:
-        """Claim `count` times, and put as many jobs back in line as were taken each time."""
-        from benchmarks.ceiling import claims
+    def exchanges(self, given: argparse.Namespace) -> dict[str, Any]:
+        """Claim and succeed `count` times, and put as many jobs in line as were taken each time."""
+        from benchmarks.ceiling import exchanges
 
         batch = self.options["batch"]
-        seconds = []
-        for turn, each in enumerate(claims(batch, given.count)):
-            seconds.append(each)
+        found = []
+        for turn, exchange in enumerate(exchanges(batch, given.count)):
+            found.append(exchange)
             first = given.first + turn * batch
             self.enqueue_bulk("noop", range(first, first + batch))
-        return {"claim_seconds": seconds}
+        return {"claim": [each.claim for each in found], "success": [each.success for each in found]}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from celery import Celery
 from . import base, effects
 
 REDIS_VARIABLE: Final = "BENCHMARK_REDIS"
+# On Redis a queue with priorities is several lists; a queue of its own does the same without changing the usual one.
+BACKGROUND: Final = "background"
 
 app = Celery("benchmarks.peers.celery", broker=os.environ.get(REDIS_VARIABLE, "redis://127.0.0.1:6379/0"))
 app.conf.update(
@@ -24,6 +26,8 @@ app.conf.update(
     worker_hijack_root_logger=False,
     worker_send_task_events=False,
     task_send_sent_event=False,
+    # The queues in the order in which they are given to the worker, not in turns.
+    broker_transport_options={"queue_order_strategy": "priority"},
     broker_connection_retry_on_startup=True,
 )
 
@@ -45,6 +49,7 @@ class CeleryPeer(base.Peer):
     """A `pool` of `processes` children that fetch `prefetch` jobs each ahead of their time."""
 
     defaults = {"pool": "prefork", "processes": 2, "prefetch": 16}
+    background = 0
 
     def setup(self) -> None:
         """Empty the broker."""
@@ -53,11 +58,12 @@ class CeleryPeer(base.Peer):
     def enqueue_bulk(self, kind: str, numbers: range) -> float:
         """Send one by one, over one connection."""
         task = {"noop": noop, "effect": effect}[kind]
+        queue = BACKGROUND if self.is_background else "celery"
         with app.producer_pool.acquire(block=True) as producer:
             task.apply_async((-1, 0.0, ""), producer=producer, queue="connects-the-producer")
             begin = time.perf_counter()
             for n in numbers:
-                task.apply_async((n, time.time(), self.pad), producer=producer)
+                task.apply_async((n, time.time(), self.pad), producer=producer, queue=queue)
             return time.perf_counter() - begin
 
     def enqueue_singly(self, numbers: range) -> float:
@@ -77,7 +83,8 @@ class CeleryPeer(base.Peer):
         arguments = [
             "-A", "benchmarks.peers.celery", "worker", "--pool", self.options["pool"], "-c",
             str(self.options["processes"]), "--prefetch-multiplier", str(self.options["prefetch"]), "-l", "ERROR",
-            "--without-gossip", "--without-mingle", "--without-heartbeat", "-n", f"w{os.getpid()}@%h",
+            "-Q", f"celery,{BACKGROUND}", "--without-gossip", "--without-mingle", "--without-heartbeat",
+            "-n", f"w{os.getpid()}@%h",
         ]  # fmt: skip
         os.execv(command, [command, *arguments])
 

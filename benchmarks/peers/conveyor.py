@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
 from typing import Any
 
-from . import base
+from . import base, filling
 from .framework import FrameworkPeer
 
 
@@ -28,7 +29,7 @@ class Conveyor(FrameworkPeer):
         for alias in self._aliases():
             self.manage("migrate", database=alias, verbosity=0)
         if (cap := self.options["cap"]) is not None:
-            for name in self.names():
+            for name in self.names() or ["default"]:
                 set_caps(name, exact=cap)
 
     def task(self, kind: str) -> Any:
@@ -71,6 +72,12 @@ class Conveyor(FrameworkPeer):
         self.connect()
         base.pace(numbers, rate, lambda n, now: self._keyed(task, n).enqueue(n, now, self.pad))
 
+    def fill(self, given: argparse.Namespace) -> dict[str, Any]:
+        """Put `count` no-op jobs in line by SQL, each like one that was enqueued, but for its id, place and key."""
+        self.enqueue_bulk("noop", range(given.first, given.first + 1))
+        filling.copy_jobs(f"job-{given.first}", given.count - 1)
+        return {"waiting": given.count}
+
     def work(self, concurrency: int) -> None:
         """Become the worker command, with `concurrency` jobs in each of its processes."""
         alias = os.environ.get("BENCHMARK_ALIAS", "default")
@@ -89,7 +96,7 @@ class Conveyor(FrameworkPeer):
 
     def _keyed(self, task: Any, number: int, names: list[str] | None = None) -> Any:
         """Return the task with what this one call has of its own."""
-        own: dict[str, Any] = {}
+        own: dict[str, Any] = {"priority": self.priority} if self.is_background else {}
         if os.environ.get(base.KEYS_VARIABLE):
             own["idempotency_key"] = f"job-{number}"
         if names:

@@ -15,8 +15,8 @@ class FrameworkPeer(base.Peer):
 
     backend: ClassVar[str]
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        super().__init__(options)
+    def __init__(self, options: Mapping[str, Any], *, is_background: bool = False) -> None:
+        super().__init__(options, is_background=is_background)
         os.environ["BENCHMARK_DJANGO"] = self.backend
         os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.project.settings"
         import django
@@ -28,10 +28,11 @@ class FrameworkPeer(base.Peer):
         self.manage("migrate", verbosity=0)
 
     def task(self, kind: str) -> Any:
-        """Return the task of that kind."""
+        """Return the task of that kind, with the priority where it is not the usual one."""
         from benchmarks.project import framework
 
-        return getattr(framework, kind)
+        task = getattr(framework, kind)
+        return task.using(priority=self.priority) if self.is_background else task
 
     def enqueue_singly(self, numbers: range) -> float:
         """By enqueue, in autocommit."""

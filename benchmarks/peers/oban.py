@@ -42,6 +42,8 @@ class ObanPeer(base.Peer):
 
     defaults = {"pool": 10}
     chunk = 1000
+    # From 0, the most urgent and the default, to 9.
+    background = 9
 
     def setup(self) -> None:
         """Install its schema."""
@@ -65,7 +67,8 @@ class ObanPeer(base.Peer):
         uvloop.run(self._work(concurrency))
 
     def _job(self, kind: str, sequence: int, enqueued: float) -> Any:
-        return WORKERS[kind].new({"sequence": sequence, "enqueued": enqueued, "pad": self.pad})
+        arguments = {"sequence": sequence, "enqueued": enqueued, "pad": self.pad}
+        return WORKERS[kind].new(arguments, priority=self.priority)
 
     async def _bulk(self, kind: str, numbers: range) -> float:
         pool = await Oban.create_pool(base.database(), max_size=self.options["pool"])

@@ -60,7 +60,7 @@ class Pgqueuer(base.Peer):
         begin = time.perf_counter()
         for chunk in self.chunks(numbers):
             payloads = [self._payload(n, time.time()) for n in chunk]
-            await queries.enqueue([kind] * len(chunk), payloads, [0] * len(chunk))
+            await queries.enqueue([kind] * len(chunk), payloads, [self.priority] * len(chunk))
         return time.perf_counter() - begin
 
     async def _singly(self, numbers: range) -> float:

@@ -42,7 +42,7 @@ class Procrastinate(base.Peer):
     def enqueue_bulk(self, kind: str, numbers: range) -> float:
         """By batch_defer."""
         with _sync_app() as client:
-            task = client.configure_task(kind)
+            task = client.configure_task(kind, priority=self.priority)
             begin = time.perf_counter()
             for chunk in self.chunks(numbers):
                 task.batch_defer(*[{"sequence": n, "enqueued": time.time(), "pad": self.pad} for n in chunk])

@@ -1,4 +1,4 @@
-"""Jobs that wait already are worked off: from the first start of a handler until all are durably complete."""
+"""Jobs that wait already are worked off: from a common start of all processes until all jobs are durably complete."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import psutil
 
 from .. import recorder
 from ..figures import lost_and_doubled, per_job, rate
+from ..gate import Gate
 from ..meters import ServerWork, cpu_seconds
 from ..stage import Stage
 
@@ -21,50 +22,67 @@ READY_SECONDS: Final = 40.0
 TAIL_SECONDS: Final = 15.0
 
 
-@dataclass(slots=True)
-class Progress:
-    """What was seen of one run: when the first record and the end were seen (Unix time), and the CPU between."""
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment (Unix time), the CPU seconds spent until then, and what the server has done."""
 
-    cpu: tuple[float, float] | None = None
-    ended: float = 0.0
-    left: int = 0
-    was_cut: bool = False
-    worker_cpu: float = 0.0
-    server_cpu: float = 0.0
+    at: float
+    worker_cpu: float
+    server_cpu: float
+    server: ServerWork
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The part of a run that is measured, from its first mark to its last; `left` jobs were not complete then."""
+
+    first: Mark
+    last: Mark
+    left: int
+    was_cut: bool
 
 
 def drain(stage: Stage, kind: str, jobs: int) -> dict[str, Any]:
-    """Enqueue the jobs in bulk, then work them off; return the figures. Raises RuntimeError if no handler started."""
+    """Enqueue the jobs in bulk, then work them off; return the figures. Raises RuntimeError if it does not begin."""
     enqueued = stage.call("bulk", kind=kind, count=jobs)
     if stage.entrant.options.get("analyze"):
         # As autovacuum would have done within a minute.
         stage.settle()
     if stage.entrant.peer.name == "ceiling":
-        return _work_off(stage, jobs)
-    before = ServerWork.of(stage.server, stage.databases)
-    with stage.workers() as workers:
-        progress = _watch(stage, workers, jobs)
+        return work_off(stage, jobs)
+    work = watch(stage, jobs)
     runs = recorder.runs(stage.records)
-    if not runs:
-        raise RuntimeError("no handler has started")
-    done = jobs - progress.left
     lost, doubled = lost_and_doubled(range(jobs), runs)
     return {
         "jobs": jobs,
-        "complete": done,
-        "jobs_per_second": rate(done, progress.ended - runs[0].started),
-        "starts_per_second": rate(len(runs) - 1, runs[-1].started - runs[0].started),
         "bulk_per_second": rate(jobs, enqueued["seconds"]),
-        "was_cut": progress.was_cut,
-        "lost": 0 if progress.was_cut else lost,
+        **figures(work, jobs - work.left),
+        "starts_per_second": starts_per_second(runs, work.first.at),
+        "lost": 0 if work.was_cut else lost,
         "doubled": doubled,
-        "worker_cpu_ms_per_job": per_job(progress.worker_cpu * 1e3, done),
-        "server_cpu_ms_per_job": per_job(progress.server_cpu * 1e3, done),
-        **ServerWork.of(stage.server, stage.databases).since(before, done),
     }
 
 
-def _work_off(stage: Stage, jobs: int) -> dict[str, Any]:
+def figures(work: Work, done: int) -> dict[str, Any]:
+    """Return what it was to complete so many jobs."""
+    return {
+        "complete": done,
+        "jobs_per_second": rate(done, work.last.at - work.first.at),
+        "was_cut": work.was_cut,
+        "worker_cpu_ms_per_job": per_job((work.last.worker_cpu - work.first.worker_cpu) * 1e3, done),
+        "server_cpu_ms_per_job": per_job((work.last.server_cpu - work.first.server_cpu) * 1e3, done),
+        **work.last.server.since(work.first.server, done),
+    }
+
+
+def starts_per_second(runs: list[recorder.Run], begin: float) -> float:
+    """Return the rate at which handlers started from the common start on; `runs` are in the order of the starts."""
+    later = [run.started for run in runs if run.started >= begin]
+    return rate(len(later), later[-1] - begin) if later else 0.0
+
+
+def work_off(stage: Stage, jobs: int) -> dict[str, Any]:
+    """Have the ceiling do the jobs that there are."""
     before = ServerWork.of(stage.server, stage.databases)
     done = stage.call("work_off")
     with stage.watching() as connections:
@@ -76,35 +94,33 @@ def _work_off(stage: Stage, jobs: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _watch(stage: Stage, workers: list[psutil.Popen], jobs: int) -> Progress:
-    """Wait until all jobs are complete, or the run has to be cut."""
-    progress = Progress()
+def watch(stage: Stage, jobs: int, waiting: int = 0) -> Work:
+    """Work the jobs off, until no more than `waiting` are not complete, or the run has to be cut.
+
+    Raises RuntimeError if not every process starts a handler.
+    """
     server = [stage.server.postmaster()]
-    launched = time.monotonic()
-    first = 0.0
-    with stage.watching() as connections:
-        while (started := recorder.count(stage.records)) < jobs:
-            now = time.monotonic()
-            if started and progress.cpu is None:
-                first, progress.cpu = now, (cpu_seconds(workers), cpu_seconds(server))
-            if _is_over(workers, now - launched, now - first if progress.cpu else None, stage.cap):
-                progress.was_cut = True
-                break
+    with stage.workers() as workers, Gate(stage.records) as gate, stage.watching() as connections:
+        gate.gather(stage.entrant.processes, workers, READY_SECONDS)
+        before = ServerWork.of(stage.server, stage.databases)
+        cpu = cpu_seconds(workers), cpu_seconds(server)
+        first = Mark(gate.open(), *cpu, before)
+        was_cut = not _started(stage, workers, jobs, stage.cap)
+        # What is complete when a look begins is what it sees, however long it takes.
+        ended, left = time.time(), stage.pending(connections)
+        until = time.monotonic() + (0.0 if was_cut else TAIL_SECONDS)
+        while left > waiting and time.monotonic() < until:
             time.sleep(LOOK_SECONDS)
-        progress.left = stage.pending(connections)
-        until = time.monotonic() + (0.0 if progress.was_cut else TAIL_SECONDS)
-        while progress.left and time.monotonic() < until:
-            time.sleep(LOOK_SECONDS)
-            progress.left = stage.pending(connections)
-        progress.ended = time.time()
-    if progress.cpu is not None:
-        progress.worker_cpu = cpu_seconds(workers) - progress.cpu[0]
-        progress.server_cpu = cpu_seconds(server) - progress.cpu[1]
-    return progress
+            ended, left = time.time(), stage.pending(connections)
+        cpu = cpu_seconds(workers), cpu_seconds(server)
+        return Work(first, Mark(ended, *cpu, stage.work_done(workers)), left, was_cut)
 
 
-def _is_over(workers: list[psutil.Popen], waited: float, worked: float | None, cap: float) -> bool:
-    """Say whether there is nothing more to wait for."""
-    if all(worker.poll() is not None for worker in workers):
-        return True
-    return waited > READY_SECONDS if worked is None else worked > cap
+def _started(stage: Stage, workers: list[psutil.Popen], jobs: int, seconds: float) -> bool:
+    """Wait until so many handlers have started; say whether they did in that time."""
+    until = time.monotonic() + seconds
+    while recorder.count(stage.records) < jobs:
+        if time.monotonic() > until or all(worker.poll() is not None for worker in workers):
+            return False
+        time.sleep(LOOK_SECONDS)
+    return True

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ..sizes import Sizes
 from ..stage import Stage
 from .base import Workload
 from .drain import drain
 
-JOBS: Final = 5_000
 
-
-def measure(stage: Stage) -> dict[str, Any]:
+def measure(stage: Stage, sizes: Sizes) -> dict[str, Any]:
     """Work off jobs that write a row each; say how many rows there are, and of how many jobs."""
     stage.fresh()
     # How the handler is declared: an option of Conveyor alone.
-    figures = drain(stage, str(stage.entrant.options.get("kind", "effect")), JOBS)
+    figures = drain(stage, str(stage.entrant.options.get("kind", "effect")), sizes.effects)
     with stage.watching() as connections:
         row = connections[0].execute("SELECT count(*), count(DISTINCT sequence) FROM effects").fetchone()
     rows, distinct = row or (0, 0)
@@ -24,7 +23,7 @@ def measure(stage: Stage) -> dict[str, Any]:
 
 WORKLOADS: Final = (
     Workload(
-        name="effects", title="5,000 jobs that write a row each", measure=measure, load="effects",
+        name="effects", title="{effects:,} jobs that write a row each", measure=measure, load="effects", is_short=True,
         entrants=("conveyor@processes=2,concurrency=16,kind=atomic",),
     ),
 )  # fmt: skip

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Final
 
+from ..sizes import Sizes
 from ..stage import Stage
 from .base import Workload
 from .drain import drain
 
-SMALL: Final = 500
-LARGE: Final = 20_000
 
-
-def measure(stage: Stage, jobs: int) -> dict[str, Any]:
-    """Work off jobs that do nothing."""
+def measure_small(stage: Stage, sizes: Sizes) -> dict[str, Any]:
+    """Work off few jobs that do nothing."""
     stage.fresh()
-    return drain(stage, "noop", jobs)
+    return drain(stage, "noop", sizes.small)
 
 
-def _large(name: str, load: str, title: str) -> Workload:
-    return Workload(name=name, title=title, load=load, measure=partial(measure, jobs=LARGE))
+def measure_large(stage: Stage, sizes: Sizes) -> dict[str, Any]:
+    """Work off many jobs that do nothing."""
+    stage.fresh()
+    return drain(stage, "noop", sizes.large)
 
 
 WORKLOADS: Final = (
     Workload(
-        name="noop-500", title="500 jobs, 32 in flight (4 × 8, and each queue's best division)", load="4x8", pad=0,
-        keys=False, measure=partial(measure, jobs=SMALL),
+        name="noop-500", title="{small:,} jobs, 32 in flight (4 × 8, and each queue's best division)", load="4x8",
+        pad=0, keys=False, is_short=True, measure=measure_small,
     ),
-    _large("noop-32", "32", "20,000 jobs, 32 in flight"),
-    _large("noop-1000", "1000", "20,000 jobs, 1,000 in flight"),
-    _large("noop-best", "best", "20,000 jobs, each queue at its best settings"),
+    Workload(name="noop-32", title="{large:,} jobs, 32 in flight", is_short=True, measure=measure_large),
+    Workload(name="noop-1000", title="{large:,} jobs, 1,000 in flight", load="1000", measure=measure_large),
+    Workload(
+        name="noop-best", title="{large:,} jobs, each queue at its best settings", load="best", measure=measure_large
+    ),
 )  # fmt: skip
