@@ -5,10 +5,17 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from .recorder import Run
+
+# What a run is compared to in the same round, where it took part: figure, its name as a share, the reference, and
+# which of the entrant's options is to be equal to which of the reference's.
+SHARES: Final = (
+    ("jobs_per_second", "of_ceiling", "ceiling", (("processes", "processes"), ("concurrency", "batch"))),
+    ("single_per_second", "of_bare", "bare", ()),
+)
 
 
 class Spread(NamedTuple):
@@ -67,11 +74,30 @@ def by_entrant(runs: Iterable[Mapping[str, Any]], workload: str) -> dict[str, li
     return found
 
 
-def minutes(runs: Sequence[Run], begin: float) -> list[list[Run]]:
-    """Return the runs by the minute in which they started, counted from `begin` (Unix time)."""
+def with_shares(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the runs, Conveyor's each with the share of the reference's figure that it reached in the same round."""
+    return [{**run, **dict(_shares(run, runs))} for run in runs]
+
+
+def _shares(run: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
+    if run["peer"] != "conveyor":
+        return
+    for figure, name, reference, options in SHARES:
+        for other in runs:
+            if (
+                other["peer"] == reference
+                and all(run[same] == other[same] for same in ("workload", "round"))
+                and all(run["options"].get(mine) == other["options"].get(its) for mine, its in options)
+                and run.get(figure) and other.get(figure)
+            ):  # fmt: skip
+                yield name, round(run[figure] / other[figure], 3)
+
+
+def minutes(runs: Sequence[Run], begin: float, length: float = 60.0) -> list[list[Run]]:
+    """Return the runs by the minute (of `length` seconds) in which they started, counted from `begin` (Unix time)."""
     found: list[list[Run]] = []
     for run in runs:
-        minute = max(0, int((run.started - begin) // 60))
+        minute = max(0, int((run.started - begin) // length))
         found.extend([] for _ in range(minute + 1 - len(found)))
         found[minute].append(run)
     return found

@@ -7,7 +7,7 @@ from typing import Final
 
 from .base import Workload
 
-_MODULES: Final = ("noop", "latency", "effects", "enqueuing")
+_MODULES: Final = ("noop", "latency", "effects", "enqueuing", "backlog", "snapshot", "steady", "spread")
 
 
 def workloads() -> dict[str, Workload]:
