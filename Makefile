@@ -14,9 +14,11 @@ MANAGE := $(BIN)/python -m testproject
 PORT ?= 8000
 # The stamp of a complete environment: a change of the pins or of the project makes it anew.
 READY := $(VENV)/.ready
+# The same with what draws the plots.
+BENCH_READY := $(VENV)/.ready-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak bench bench-full ci clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak bench bench-full bench-report ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +37,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --no-build-isolation --editable '.[dev,bench]'
 	@touch $@
 
 demo: $(READY) ## 500 orders through killed and frozen workers, on an embedded PostgreSQL
@@ -92,11 +99,14 @@ evidence: $(READY) ## Write the tables of docs/evidence.md from results/
 soak: $(READY) ## 100,000 no-op jobs through one worker, none lost, none doubled; empties Conveyor's tables
 	$(BIN)/python -m benchmarks.soak $(ARGS)
 
-bench: $(READY) ## Conveyor beside three peers and its ceiling, one round, some minutes (ARGS='--workloads noop-32' for a part)
-	$(BIN)/python -m benchmarks.run --rounds 1 --peers conveyor pgqueuer oban procrastinate ceiling bare $(ARGS)
+bench: $(READY) ## Conveyor beside three peers and its ceiling, two rounds of what is short, some minutes
+	$(BIN)/python -m benchmarks.run --short --rounds 2 --peers conveyor pgqueuer oban procrastinate ceiling bare $(ARGS)
 
-bench-full: $(READY) ## Conveyor beside every peer, five alternating rounds, hours
-	$(BIN)/python -m benchmarks.run --rounds 5 --long $(ARGS)
+bench-full: $(READY) ## Conveyor beside every peer, five alternating rounds of everything, hours
+	$(BIN)/python -m benchmarks.run --long --rounds 5 $(ARGS)
+
+bench-report: $(BENCH_READY) ## Write the tables and plots of docs/performance.md (FILE=results/benchmarks-….json)
+	$(BIN)/python -m benchmarks.report $(FILE)
 
 ci: ## All that CI does: the checks, and the suite on three Pythons
 	.ci/run

@@ -1,14 +1,40 @@
-"""The benchmarks' arithmetic, the handlers' record and the report's markers."""
+"""The pure parts of the benchmarks: arithmetic, record and gate, sizes, rounds, pins, tables and plots."""
 
 from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 
 from benchmarks import recorder
 from benchmarks.catalog import PEERS, entrants_for, parse
-from benchmarks.figures import Spread, latencies, lost_and_doubled, minutes, per_job, percentile, rate, spread
+from benchmarks.environments import PINS
+from benchmarks.figures import (
+    Spread,
+    latencies,
+    lost_and_doubled,
+    minutes,
+    per_job,
+    percentile,
+    rate,
+    spread,
+    with_shares,
+)
+from benchmarks.gate import Gate
+from benchmarks.plots import bars, panels
 from benchmarks.recorder import Recorder, Run
-from benchmarks.report import rewrite, tables
+from benchmarks.report import PAGE, measured_on, rewrite, tables
+from benchmarks.run import in_turn
+from benchmarks.sizes import QUICK, Sizes
+from benchmarks.workloads import workloads
+from benchmarks.workloads.drain import starts_per_second
+from benchmarks.workloads.latency import during
+from spec.evidence import _placed
+from tests.support.waits import wait_until
 
 
 def test_a_percentile_is_one_of_the_values():
@@ -47,12 +73,65 @@ def test_runs_by_minute_have_the_empty_minutes_too():
     assert [len(minute) for minute in minutes(runs, 10.0)] == [1, 0, 1]
 
 
+def test_a_minute_may_be_shorter():
+    assert [len(minute) for minute in minutes([Run(0, 0.0, 10.0), Run(1, 0.0, 16.5)], 10.0, 6.0)] == [1, 1]
+
+
+def test_starts_are_counted_from_the_common_start_on():
+    assert starts_per_second([Run(0, 0.0, 9.0), Run(1, 0.0, 10.0), Run(2, 0.0, 14.0)], 10.0) == 0.5
+    assert starts_per_second([Run(0, 0.0, 9.0)], 10.0) == 0.0
+
+
+def test_jobs_during_a_burst_are_those_enqueued_while_it_ran():
+    runs = [Run(number, enqueued, 99.0) for number, enqueued in enumerate((1.0, 2.0, 3.0, 4.0))]
+    assert [run.sequence for run in during(runs, 2.0, 3.0)] == [1, 2]
+
+
 def test_what_is_noted_is_read_in_the_order_of_the_starts(tmp_path):
     mine = Recorder(tmp_path)
     for number in (7, 3):
         mine.note(number, 1.5)
     assert recorder.count(tmp_path) == 2
     assert [(run.sequence, run.enqueued) for run in recorder.runs(tmp_path)] == [(7, 1.5), (3, 1.5)]
+    assert recorder.processes(tmp_path) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/locks says who waits")
+def test_nobody_gets_through_a_gate_before_it_opens(tmp_path):
+    through = threading.Event()
+
+    def handler() -> None:
+        Recorder(tmp_path).note(1, 0.0)
+        through.set()
+
+    with Gate(tmp_path) as gate:
+        thread = threading.Thread(target=handler)
+        thread.start()
+        # What has come to the gate is recorded, so that it can be counted who is there.
+        gate.gather(1, [], 10.0)
+        wait_until(lambda: is_waiting_for_lock(tmp_path / recorder.GATE), "the handler waits at the gate")
+        assert not through.is_set()
+        gate.open()
+        thread.join(10.0)
+        assert through.is_set()
+
+
+def is_waiting_for_lock(path: Path) -> bool:
+    """Say whether somebody waits for a lock on the file: /proc/locks marks those that do with an arrow."""
+    waiting = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
+    return any(words[6].endswith(f":{path.stat().st_ino}") for words in waiting)
+
+
+def test_a_gate_that_not_all_come_to_ends_the_run(tmp_path):
+    with Gate(tmp_path) as gate, pytest.raises(RuntimeError, match="of 2 processes 0 have started"):
+        gate.gather(2, [], 0.0)
+
+
+def test_a_worker_that_ends_at_the_gate_ends_the_run(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
+    ended.wait()
+    with Gate(tmp_path) as gate, pytest.raises(RuntimeError, match=r"have ended before .* \[3\]"):
+        gate.gather(1, [ended], 10.0)
 
 
 def test_an_entrant_is_written_as_it_is_read():
@@ -60,6 +139,52 @@ def test_an_entrant_is_written_as_it_is_read():
     assert entrant.options == {"processes": 2, "batch": 100}
     assert (entrant.label, entrant.commands) == ("pgqueuer@processes=2,batch=100", 2)
     assert parse("conveyor@processes=4").commands == 1
+
+
+def test_the_gate_waits_for_all_processes_of_all_databases():
+    assert parse("conveyor@processes=4,databases=2").processes == 8
+    assert parse("oban").processes == 1
+
+
+def test_every_requirement_and_what_comes_with_it_is_pinned():
+    pins = dict(line.split("==") for line in PINS.read_text().splitlines() if not line.startswith("#"))
+    for peer in PEERS.values():
+        for requirement in peer.requirements:
+            name, version = re.sub(r"\[.*\]", "", requirement).split("==")
+            assert pins[name.lower()] == version
+
+
+def test_sizes_are_given_by_name():
+    sizes = Sizes().but(["backlog=10000000", "minute=0.5"])
+    assert (sizes.backlog, sizes.minute, sizes.small) == (10_000_000, 0.5, 500)
+
+
+@pytest.mark.parametrize("text", ["much=1", "backlog", "backlog=many"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(ValueError, match=r"no size|invalid literal"):
+        Sizes().but([text])
+
+
+def test_each_round_begins_with_another_entrant_and_has_all():
+    entrants = [parse(name) for name in ("conveyor", "oban", "awa")]
+    assert [[entrant.peer.name for entrant in in_turn(entrants, number)] for number in (0, 1, 5)] == [
+        ["conveyor", "oban", "awa"],
+        ["oban", "awa", "conveyor"],
+        ["awa", "conveyor", "oban"],
+    ]
+    assert in_turn([], 3) == []
+
+
+def test_the_entrants_and_titles_of_a_workload_have_its_sizes():
+    backlog = workloads()["backlog"]
+    assert [entrant.options["backlog"] for entrant in backlog.takes(["conveyor"], QUICK)] == [QUICK.few, QUICK.backlog]
+    assert backlog.titled(Sizes()) == "a backlog of 1,000 and of 1,000,000"
+
+
+def test_the_page_has_a_place_for_every_table():
+    page = PAGE.read_text()
+    names = [*workloads(), "measured-on", "snapshot-minutes", "steady-minutes"]
+    assert [name for name in names if f"<!-- {name} -->\n" not in page] == []
 
 
 @pytest.mark.parametrize("text", ["nobody", "oban@fast"])
@@ -88,3 +213,67 @@ def test_a_table_is_written_between_its_markers():
 def test_an_empty_place_is_filled_once_and_the_next_table_stays():
     page = "<!-- a -->\n<!-- end -->\n<!-- b -->\nmine\n<!-- end -->\n"
     assert rewrite(page, {"a": "new\n"}) == (page.replace("-->\n<!-- end", "-->\nnew\n<!-- end", 1), [])
+
+
+def test_the_tables_of_the_evidence_are_placed_alike():
+    page = "<!-- a -->\n<!-- end -->\n<!-- b -->\nmine\n<!-- end -->\n"
+    assert _placed(page, "a", "new\n") == (page.replace("-->\n<!-- end", "-->\nnew\n<!-- end", 1), True)
+    assert _placed(page, "c", "new\n") == (page, False)
+
+
+def run(entrant: str, **figures: object) -> dict[str, object]:
+    """Return what a run of this entrant left behind."""
+    parsed = parse(entrant)
+    head = {"workload": "noop", "round": 0, "entrant": entrant, "peer": parsed.peer.name, "options": parsed.options}
+    return {**head, **figures}
+
+
+def test_a_share_is_of_the_ceiling_at_the_same_size_in_the_same_round():
+    runs = [
+        run("conveyor@processes=2,concurrency=16", jobs_per_second=500.0),
+        run("conveyor@processes=2,concurrency=16", jobs_per_second=900.0, round=1),
+        run("ceiling@processes=2,batch=16", jobs_per_second=1000.0),
+        run("ceiling@processes=2,batch=32", jobs_per_second=2000.0),
+        run("oban@processes=2,concurrency=16", jobs_per_second=100.0),
+    ]
+    assert [each.get("of_ceiling") for each in with_shares(runs)] == [0.5, None, None, None, None]
+
+
+def test_the_minutes_of_a_run_have_a_table_of_their_own():
+    minute = {"minute": 1, "jobs_per_second": 400.0, "dead_rows": 7}
+    runs = [run("conveyor", jobs_per_second=500.0, minutes=[minute]) for _ in range(2)]
+    made = tables(runs)
+    assert list(made) == ["noop", "noop-minutes"]
+    assert made["noop-minutes"].splitlines() == [
+        "| entrant | minute | jobs/s | dead rows |", "| --- | --- | --- | --- |", "| `conveyor` | 1 | 400 | 7 |",
+    ]  # fmt: skip
+
+
+def test_what_was_measured_on_is_said_with_each_queues_python():
+    said = measured_on({
+        "machine": {"cpus": 2, "memory_gb": 4, "system": "Linux"}, "began": "then", "commit": "abc", "rounds": 5,
+        "redis": "Redis server v=7.0.15 sha=0:0",
+        "server": {"version": "PostgreSQL 18.6 on x86", "fsync": "on", "parameters": {"max_connections": "300"},
+                   "commit_ms": {"median": 0.4, "p95": 0.9}},
+        "versions": {"oban": {"oban": "0.7.0", "pip": "24", "python": "3.13.0"}}, "missing": {"celery": "no server"},
+    })  # fmt: skip
+    assert "| oban | oban 0.7.0, python 3.13.0 |\n" in said
+    assert "| Celery's broker | Redis server v=7.0.15, without files |\n" in said
+    assert "| celery | took no part: no server |\n" in said
+    assert "| server | PostgreSQL 18.6, fsync = on, max_connections = 300 |\n" in said
+
+
+def test_bars_show_the_most_telling_figure_and_leave_out_who_has_none():
+    runs = [run("oban", p99_ms=3.0, jobs_per_second=1.0), run("awa", error="no")]
+    shown = bars(runs, "noop")
+    assert shown is not None
+    assert (shown.heading, shown.spreads) == (
+        "p99 from enqueue to start, ms (less is better)", {"oban": Spread(3.0, 3.0, 3.0)},
+    )  # fmt: skip
+    assert bars([run("awa", error="no")], "noop") is None
+
+
+def test_panels_have_the_median_of_each_minute():
+    runs = [run("oban", minutes=[{"minute": 1, "dead_rows": rows}]) for rows in (1, 2, 9)]
+    assert [(panel.heading, panel.lines) for panel in panels(runs, "noop")] == [("dead rows", {"oban": [(1, 2)]})]
+    assert panels([run("oban")], "noop") == []
