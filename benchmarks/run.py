@@ -195,11 +195,16 @@ def _arguments() -> argparse.Namespace:
     add("--quick", action="store_true", help="a trial of everything at small sizes: its figures say nothing")
     add("--size", nargs="+", default=[], metavar="NAME=NUMBER", help="see benchmarks/sizes.py: minute=10, …")
     add("--cap", type=float, default=30.0, help="seconds after which a run is cut (default %(default)s)")
-    add("--out", type=Path, default=RESULTS / "benchmarks-here.json", help="default: results/benchmarks-here.json")
+    add("--out", type=Path, help="default: results/benchmarks-here.json; of a trial .benchmarks/trial.json")
     add("--folder", type=Path, default=ROOT / ".benchmarks", help="for environments and data; default: .benchmarks")
     add("--python", default=default_python(), help="the interpreter of the environments (default %(default)s)")
     add("--list", action="store_true", help="say what would be run, and with whom")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    arguments.out = arguments.out or (
+        # A trial's figures are not kept beside those that say something.
+        arguments.folder / "trial.json" if arguments.quick else RESULTS / "benchmarks-here.json"
+    )
+    return arguments
 
 
 if __name__ == "__main__":
