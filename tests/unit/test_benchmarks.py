@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import recorder
 from benchmarks.catalog import PEERS, entrants_for, parse
-from benchmarks.environments import PINS
+from benchmarks.environments import PINS, PYTHON, default_python
 from benchmarks.figures import (
     Spread,
     latencies,
@@ -152,6 +152,20 @@ def test_every_requirement_and_what_comes_with_it_is_pinned():
         for requirement in peer.requirements:
             name, version = re.sub(r"\[.*\]", "", requirement).split("==")
             assert pins[name.lower()] == version
+
+
+def test_an_interpreter_that_does_not_run_is_passed_over(tmp_path, monkeypatch):
+    # As a shim of pyenv is, where no version is chosen.
+    shim, real = tmp_path / "bin" / PYTHON, tmp_path / "pyenv" / "versions" / "3.13.1" / "bin" / PYTHON
+    for script, status in ((shim, 1), (real, 0)):
+        script.parent.mkdir(parents=True)
+        script.write_text(f"#!/bin/sh\nexit {status}\n")
+        script.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{shim.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    assert default_python() == str(real)
+    real.unlink()
+    assert default_python() == sys.executable
 
 
 def test_sizes_are_given_by_name():
