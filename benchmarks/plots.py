@@ -9,12 +9,20 @@ from typing import Any, Final
 
 from .figures import Spread, by_entrant, spread
 
-# What a workload's bars show: the first of these that its runs have, and whether less is better.
-BARS: Final = {
-    "claim_p95_ms": "claim p95, ms (less is better)",
-    "p99_ms": "p99 from enqueue to start, ms (less is better)",
+# What a workload's bars show: the figures of the first group whose first figure its runs have.
+GROUPS: Final = (
+    ("claim_p95_ms", "jobs_per_second"),
+    ("single_per_second", "bulk_per_second"),
+    ("p50_ms", "p99_ms"),
+    ("jobs_per_second",),
+)
+HEADINGS: Final = {
+    "claim_p95_ms": "claim p95, ms",
     "jobs_per_second": "jobs/s",
+    "single_per_second": "enqueued one by one, jobs/s",
     "bulk_per_second": "enqueued in bulk, jobs/s",
+    "p50_ms": "to the start, p50, ms",
+    "p99_ms": "to the start, p99, ms",
 }
 # What its minutes show, each in a panel of its own.
 LINES: Final = {
@@ -27,7 +35,7 @@ LINES: Final = {
 }
 MINE: Final = "conveyor"
 # Sizes in inches.
-WIDTH: Final = 9.0
+WIDTH: Final = 10.0
 BAR: Final = 0.34
 PANEL: Final = 1.8
 Runs = Sequence[Mapping[str, Any]]
@@ -53,15 +61,18 @@ class Panel:
     lines: dict[str, list[tuple[int, float]]]
 
 
-def bars(runs: Runs, workload: str) -> Bars | None:
-    """Return what a workload's bars show; None where no run has a figure for them."""
+def bars(runs: Runs, workload: str) -> list[Bars]:
+    """Return what a workload's bars show, figure by figure; nothing where no run has a figure for them."""
     entrants = by_entrant(runs, workload)
-    for figure, heading in BARS.items():
-        found = {label: spread(run.get(figure) for run in own) for label, own in entrants.items()}
-        spreads = {label: value for label, value in found.items() if value is not None}
-        if spreads:
-            return Bars(heading, spreads)
-    return None
+    for group in GROUPS:
+        if any(group[0] in run for own in entrants.values() for run in own):
+            return [_bars(entrants, figure) for figure in group]
+    return []
+
+
+def _bars(entrants: Mapping[str, Runs], figure: str) -> Bars:
+    found = {label: spread(run.get(figure) for run in own) for label, own in entrants.items()}
+    return Bars(HEADINGS[figure], {label: value for label, value in found.items() if value is not None})
 
 
 def panels(runs: Runs, workload: str) -> list[Panel]:
@@ -96,7 +107,7 @@ def draw(runs: Runs, titles: Mapping[str, str], folder: Path) -> list[str]:
     for name in dict.fromkeys(run["workload"] for run in runs):
         if minutes := panels(runs, name):
             _draw_panels(minutes, titles[name], folder / name)
-        elif (found := bars(runs, name)) is not None:
+        elif found := bars(runs, name):
             _draw_bars(found, titles[name], folder / name)
         else:
             continue
@@ -104,22 +115,25 @@ def draw(runs: Runs, titles: Mapping[str, str], folder: Path) -> list[str]:
     return drawn
 
 
-def _draw_bars(found: Bars, title: str, path: Path) -> None:
+def _draw_bars(found: Sequence[Bars], title: str, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, 1.2 + BAR * len(found.spreads)), layout="constrained")
-    axes = figure.subplots()
-    labels = list(found.spreads)
-    values = list(found.spreads.values())
-    axes.barh(
-        labels, [each.median for each in values], color=_colours(labels),
-        xerr=[[each.median - each.least for each in values], [each.most - each.median for each in values]],
-        capsize=2, ecolor="black",
-    )  # fmt: skip
-    axes.invert_yaxis()
-    axes.set_xlabel(f"{found.heading}\nmedian, least and most of the rounds")
-    axes.set_title(title)
-    axes.grid(axis="x", alpha=0.3)
+    labels = list(dict.fromkeys(label for each in found for label in each.spreads))
+    figure = Figure(figsize=(WIDTH, 1.4 + BAR * len(labels)), layout="constrained")
+    figure.suptitle(f"{title}\nmedian, least and most of the rounds", fontsize="medium")
+    all_axes = figure.subplots(1, len(found), sharey=True, squeeze=False)
+    for axes, each in zip(all_axes[0], found, strict=True):
+        values = list(each.spreads.values())
+        axes.barh(
+            [labels.index(label) for label in each.spreads], [value.median for value in values],
+            xerr=[[value.median - value.least for value in values], [value.most - value.median for value in values]],
+            color=_colours(each.spreads), capsize=2, ecolor="black",
+        )  # fmt: skip
+        axes.set_xlabel(each.heading)
+        axes.grid(axis="x", alpha=0.3)
+    # The first entrant stands at the top.
+    all_axes[0, 0].set_yticks(range(len(labels)), labels)
+    all_axes[0, 0].invert_yaxis()
     _save(figure, path)
 
 
@@ -134,9 +148,12 @@ def _draw_panels(found: Sequence[Panel], title: str, path: Path) -> None:
             axes.plot([minute for minute, _ in line], [value for _, value in line], marker="o", label=label)
         axes.set_ylabel(panel.heading)
         # From nothing: a drift looks as large as it is.
-        axes.set_ylim(bottom=0)
+        most = max((value for line in panel.lines.values() for _, value in line), default=0.0)
+        axes.set_ylim(0, most * 1.15 or 1)
         axes.grid(alpha=0.3)
     all_axes[-1, 0].set_xlabel("minute")
+    minutes = {minute for panel in found for line in panel.lines.values() for minute, _ in line}
+    all_axes[-1, 0].set_xticks(sorted(minutes))
     all_axes[0, 0].legend()
     _save(figure, path)
 
