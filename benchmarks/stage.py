@@ -24,6 +24,8 @@ from .peers.base import KEYS_VARIABLE, PAD_VARIABLE, URL_VARIABLE
 from .redis import Redis
 from .server import Server
 
+Connections = list[psycopg.Connection[tuple[Any, ...]]]
+
 ROOT: Final = Path(__file__).parent.parent
 DATABASES: Final = ("bench", "bench_other")
 # How long a command may take, but for workers and what runs beside them, in seconds.
@@ -122,12 +124,12 @@ class Stage:
                 end(workers)
 
     @contextmanager
-    def watching(self) -> Iterator[list[psycopg.Connection[tuple[Any, ...]]]]:
+    def watching(self) -> Iterator[Connections]:
         """Have a connection to each of the databases, to look at them."""
         with contextlib.ExitStack() as stack:
             yield [stack.enter_context(self.server.connect(database)) for database in self.databases]
 
-    def pending(self, connections: list[psycopg.Connection[tuple[Any, ...]]]) -> int:
+    def pending(self, connections: Connections) -> int:
         """Return how many jobs are not durably complete."""
         if self.entrant.peer.pending is None:
             return self.redis.pending()

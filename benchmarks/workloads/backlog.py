@@ -46,7 +46,7 @@ def _claims(stage: Stage, sizes: Sizes) -> dict[str, Any]:
 
 
 def _worker(stage: Stage, sizes: Sizes, waiting: int) -> dict[str, Any]:
-    work = watch(stage, sizes.large, waiting)
+    work = watch(stage, sizes.large, is_all=False)
     runs = [run for run in recorder.each(stage.records) if run.sequence < BEHIND]
     lost, doubled = lost_and_doubled(range(sizes.large), runs)
     return {

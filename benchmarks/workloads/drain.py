@@ -12,7 +12,7 @@ from .. import recorder
 from ..figures import lost_and_doubled, per_job, rate
 from ..gate import Gate
 from ..meters import ServerWork, cpu_seconds
-from ..stage import Stage
+from ..stage import Connections, Stage
 
 # How often the record is looked at, and the database once every handler has started, in seconds.
 LOOK_SECONDS: Final = 0.002
@@ -94,9 +94,10 @@ def work_off(stage: Stage, jobs: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def watch(stage: Stage, jobs: int, waiting: int = 0) -> Work:
-    """Work the jobs off, until no more than `waiting` are not complete, or the run has to be cut.
+def watch(stage: Stage, jobs: int, *, is_all: bool = True) -> Work:
+    """Work the jobs off until all are complete, or the run has to be cut.
 
+    If these are not all, until so many have started: the workers are frozen then, and what is complete is counted.
     Raises RuntimeError if not every process starts a handler.
     """
     server = [stage.server.postmaster()]
@@ -106,14 +107,24 @@ def watch(stage: Stage, jobs: int, waiting: int = 0) -> Work:
         cpu = cpu_seconds(workers), cpu_seconds(server)
         first = Mark(gate.open(), *cpu, before)
         was_cut = not _started(stage, workers, jobs, stage.cap)
-        # What is complete when a look begins is what it sees, however long it takes.
-        ended, left = time.time(), stage.pending(connections)
-        until = time.monotonic() + (0.0 if was_cut else TAIL_SECONDS)
-        while left > waiting and time.monotonic() < until:
-            time.sleep(LOOK_SECONDS)
-            ended, left = time.time(), stage.pending(connections)
+        ended, left = _completed(stage, connections, 0.0 if was_cut else TAIL_SECONDS) if is_all else (time.time(), 0)
         cpu = cpu_seconds(workers), cpu_seconds(server)
-        return Work(first, Mark(ended, *cpu, stage.work_done(workers)), left, was_cut)
+        last = Mark(ended, *cpu, stage.work_done(workers))
+        if not is_all:
+            with stage.watching() as again:
+                left = stage.pending(again)
+        return Work(first, last, left, was_cut)
+
+
+def _completed(stage: Stage, connections: Connections, seconds: float) -> tuple[float, int]:
+    """Wait until all jobs are complete, for at most `seconds`; return when they were, and how many were left then."""
+    until = time.monotonic() + seconds
+    while True:
+        # What is complete when a look begins is what it sees, however long it takes.
+        moment, left = time.time(), stage.pending(connections)
+        if not left or time.monotonic() > until:
+            return moment, left
+        time.sleep(LOOK_SECONDS)
 
 
 def _started(stage: Stage, workers: list[psutil.Popen], jobs: int, seconds: float) -> bool:
