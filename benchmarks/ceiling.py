@@ -2,7 +2,8 @@
 
 Each process has `batch` jobs in hand, as a worker process has at the common start of a run. It writes their success
 and claims as many in one pipeline, which is one commit and one round trip, until nothing is left. Statements,
-parameters and connection are those of the worker (worker/finisher.py), so the ceiling moves with them.
+parameters, connection and pipeline are those of the worker (worker/finisher.py), so the ceiling moves with them:
+psycopg's own cursors would cost more, and make it lower.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from conveyor_django.db import Connection, connect
 from conveyor_django.managers.exchange import claim_params, succeed_params
 from conveyor_django.outcomes import Succeed
-from conveyor_django.sql import statement
+from conveyor_django.pipeline import Pipeline, Request
 
 LEASE_SECONDS: Final = 30.0
 ALIAS: Final = "default"
@@ -29,29 +30,29 @@ class Loop:
     """One owner's claims and outcomes on one connection."""
 
     def __init__(self, connection: Connection, queue: str, batch: int) -> None:
-        self._connection = connection
+        self._pipeline = Pipeline(connection)
         self._owner = uuid.uuid4()
-        self._claim = claim_params(self._owner, {queue: LEASE_SECONDS}, batch)
+        params = claim_params(self._owner, {queue: LEASE_SECONDS}, batch)
         # The plain claim moves nothing out of the way.
-        del self._claim["park"]
+        del params["park"]
+        self._claim: Request = ("claim_plain_jobs", params)
 
     def claim(self) -> list[Token]:
         """Claim a batch."""
-        return _claimed(self._connection.execute(statement("claim_plain_jobs"), self._claim).fetchall())
+        return _claimed(self._pipeline.run([self._claim])[0])
 
     def succeed(self, tokens: Sequence[Token]) -> list[Token]:
         """Write the success of these runs; return those whose row was locked for a moment."""
-        return _busy(self._connection.execute(statement("succeed_jobs"), self._outcomes(tokens)).fetchall())
+        return _busy(self._pipeline.run([self._outcomes(tokens)])[0])
 
     def exchange(self, tokens: Sequence[Token]) -> list[Token]:
         """Write the success of these runs and claim the next, in one commit; return what is in hand then."""
-        with self._connection.pipeline():
-            outcome = self._connection.execute(statement("succeed_jobs"), self._outcomes(tokens))
-            claim = self._connection.execute(statement("claim_plain_jobs"), self._claim)
-        return _busy(outcome.fetchall()) + _claimed(claim.fetchall())
+        outcome, claim = self._pipeline.run([self._outcomes(tokens), self._claim])
+        return _busy(outcome) + _claimed(claim)
 
-    def _outcomes(self, tokens: Sequence[Token]) -> dict[str, Any]:
-        return succeed_params([Succeed(id=number, version=version) for number, version in tokens], self._owner)
+    def _outcomes(self, tokens: Sequence[Token]) -> Request:
+        outcomes = [Succeed(id=number, version=version) for number, version in tokens]
+        return "succeed_jobs", succeed_params(outcomes, self._owner)
 
 
 def _claimed(rows: Sequence[tuple[Any, ...]]) -> list[Token]:
