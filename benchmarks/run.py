@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import fcntl
 import json
 import os
 import platform
@@ -20,7 +21,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -51,7 +53,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     folder = arguments.folder.resolve()
     environments = Environments(folder / "environments", arguments.python)
-    with Server(folder / "postgresql") as server, Redis() as redis:
+    with alone(folder), Server(folder / "postgresql") as server, Redis() as redis:
         session = Session(server, environments, redis, folder, arguments.cap, sizes)
         missing = session.install(arguments.peers)
         results = Results(arguments.out, _about(session, chosen, arguments, missing))
@@ -67,6 +69,18 @@ def main() -> int:
 def is_wrong(run: dict[str, Any]) -> bool:
     """Say whether a run failed, or Conveyor lost or doubled a job in it."""
     return "error" in run or (run["peer"] == "conveyor" and bool(run.get("lost") or run.get("doubled")))
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep the folder for this run. Raises SystemExit if another has it: each would remove the other's data."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"another run uses {folder}: wait for it, or give --folder") from None
+        yield
 
 
 def in_turn(entrants: Sequence[Entrant], number: int) -> list[Entrant]:

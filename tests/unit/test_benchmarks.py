@@ -28,7 +28,7 @@ from benchmarks.gate import Gate
 from benchmarks.plots import bars, panels
 from benchmarks.recorder import Recorder, Run
 from benchmarks.report import PAGE, measured_on, rewrite, tables
-from benchmarks.run import in_turn
+from benchmarks.run import alone, in_turn
 from benchmarks.sizes import QUICK, Sizes
 from benchmarks.workloads import workloads
 from benchmarks.workloads.drain import starts_per_second
@@ -187,6 +187,13 @@ def test_each_round_begins_with_another_entrant_and_has_all():
         ["awa", "conveyor", "oban"],
     ]
     assert in_turn([], 3) == []
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    with alone(tmp_path), pytest.raises(SystemExit, match="another run"), alone(tmp_path):
+        pass
+    with alone(tmp_path):
+        pass
 
 
 def test_the_entrants_and_titles_of_a_workload_have_its_sizes():
