@@ -2,7 +2,7 @@
 
 What is sent up to a Sync of the protocol is one transaction, without a BEGIN (PostgreSQL docs, "Pipelining"; libpq,
 "Pipeline Mode"). psycopg's cursors find out anew for each statement what it is called and of which type each parameter
-is; for what a worker runs all day, that costs more than half of its driver's work. Here the statements are prepared
+is; for what a worker runs all day, that is up to half of its driver's work. Here the statements are prepared
 once, under their own names; the parameters go as text, since each has a cast; the rows come back by psycopg's loaders.
 """
 
@@ -20,6 +20,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGresult
 
+from .arraytext import array_text, item_text
 from .db import Connection, DedicatedConnection, Unanswered
 from .sql import positional, statement
 
@@ -146,22 +147,8 @@ def _text(value: Any) -> bytes | None:
     """Return a parameter as PostgreSQL's text. Raises psycopg.DataError for what no text of PostgreSQL's can hold."""
     if value is None:
         return None
-    text = _array(value) if isinstance(value, list) else str(value)
+    text = array_text(map(item_text, value)) if isinstance(value, list) else str(value)
     if "\0" in text:
         # libpq would take it for the end.
         raise psycopg.DataError("PostgreSQL text cannot contain NUL (0x00) bytes")
     return text.encode()
-
-
-def _array(items: list[Any]) -> str:
-    return f"{{{','.join(map(_item, items))}}}"
-
-
-def _item(item: Any) -> str:
-    """Return an item of an array's text, quoted where a character of it could mean something else there."""
-    if item is None:
-        return "NULL"
-    if isinstance(item, str):
-        escaped = item.replace("\\", r"\\").replace('"', r"\"")
-        return f'"{escaped}"'
-    return str(item)

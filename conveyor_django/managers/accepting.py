@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, cast
 
+from ..arraytext import array_text, item_text, quoted
 from ..states import JobState, WorkflowRole
 from .base import Row
-from .exchange import array_text
 
 _STATES: Final = {state.value: state for state in JobState}
 _EMPTY: Final = "{}"
@@ -103,16 +103,11 @@ def _texts(items: Sequence[str | None], default: str | None = None) -> str:
         # All of them at once: a call for each takes longer than all the rest.
         joined = _BETWEEN.join(cast("Sequence[str]", items))
         if joined.count(_BETWEEN) == len(items) - 1:
-            return array_text([_quoted(joined).replace(_BETWEEN, '","')])
-    return array_text("NULL" if item is None else _quoted(item) for item in items)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+            return array_text([quoted(joined).replace(_BETWEEN, '","')])
+    return array_text(map(item_text, items))
 
 
 def _numbers(items: Sequence[int | None], default: int | None = None) -> str:
     if items.count(default) == len(items):
         return _EMPTY
-    return array_text("NULL" if item is None else str(item) for item in items)
+    return array_text(map(item_text, items))

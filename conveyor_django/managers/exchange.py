@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..arraytext import array_text
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
 from ..states import JobState
 from .base import Row
@@ -73,11 +74,6 @@ def succeed_params(outcomes: Sequence[Succeed], owner: uuid.UUID, now: dt.dateti
 
 def _integers(numbers: Iterable[int]) -> str:
     return array_text(map(str, numbers))
-
-
-def array_text(items: Iterable[str]) -> str:
-    """Return PostgreSQL's text of an array: the driver looks at each item of a list three times over."""
-    return f"{{{','.join(items)}}}"
 
 
 def end_params(
