@@ -69,10 +69,7 @@ def check_options(task: ConveyorTask[..., Any], changed: Collection[str] | None 
 
     Raises InvalidTask with the task, the value and the fix.
     """
-    names: Collection[str] = _COMPLAINTS if changed is None else changed
-    if len(names) > 1:
-        names = [name for name in _COMPLAINTS if name in names]
-    for name in names:
+    for name in _COMPLAINTS if changed is None else changed:
         if (complain := _COMPLAINTS.get(name)) and (complaint := complain(task)):
             raise InvalidTask(f"{task.module_path}: {complaint}.")
 
