@@ -9,16 +9,14 @@ import uuid
 from typing import Any
 
 import pytest
-from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from conveyor_django import outcomes
-from conveyor_django.compat import TaskResult, TaskResultDoesNotExist, TaskResultStatus, task_backends
+from conveyor_django.compat import TaskResultDoesNotExist, TaskResultStatus, task_backends
 from conveyor_django.errors import JobCancelled, LeaseLost, UnknownTask
-from conveyor_django.managers.jobs import Accepted
 from conveyor_django.models import Attempt, Job
 from conveyor_django.outcomes import Claimed, ErrorInfo
-from conveyor_django.results import accepted_result, finished_result, place_of, result_id, running_result
+from conveyor_django.results import finished_result, place_of, result_id, running_result
 from conveyor_django.states import JobState
 from conveyor_django.tasks import options_of
 
@@ -289,25 +287,3 @@ def test_the_payload_round_trips_through_the_claim() -> None:
     (job,) = Job.objects.claim_jobs(owner=OWNERS[0], queues={"default": 30.0}, limit=1)
     assert (json.loads(job.args), json.loads(job.kwargs)) == ([[1, 2.5]], {"x": {"é": [None, True]}})
     assert job.created_at == Job.objects.get().created_at
-
-
-@pytest.mark.parametrize(
-    ("args", "kwargs"),
-    [
-        ((1, "a", 2.5, None, True), {"b": False}),
-        (([1, (2, 3)], {"a": (b"x",)}), {}),
-        ((), {"a": (1,)}),
-        ((b"text",), {}),
-    ],
-)
-def test_the_result_of_an_enqueue_is_as_the_framework_makes_it(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    accepted = Accepted(7, timezone.now(), JobState.READY)
-    made = accepted_result(anything, accepted, args, kwargs, alias="default")
-    assert made == TaskResult(
-        task=anything, id="default:7", status=TaskResultStatus.READY, enqueued_at=accepted.created_at, started_at=None,
-        last_attempted_at=None, finished_at=None, args=list(args), kwargs=kwargs, backend="default", errors=[],
-        worker_ids=[],
-    )  # fmt: skip
-    assert made.args is not args
-    assert made.kwargs is not kwargs
-    assert repr(made)

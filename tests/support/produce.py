@@ -10,6 +10,12 @@ from conveyor_django.compat import FRAMEWORK
 
 framework: Any = import_module(FRAMEWORK)
 
+# TASKS with a backend that is not Conveyor's beside the default one.
+FOREIGN = {
+    "default": {"BACKEND": "conveyor_django.backend.ConveyorBackend"},
+    "foreign": {"BACKEND": f"{framework.__name__}.backends.dummy.DummyBackend"},
+}
+
 
 @framework.task
 def plain_add(a: int, b: int = 0) -> int:
