@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import django
 from django.core.exceptions import ImproperlyConfigured
 
-from .log import event, get_logger
+from .log import event, get_logger, is_heard
 
 if TYPE_CHECKING:
     from django.dispatch import Signal
@@ -78,7 +78,7 @@ _OWN_RECEIVERS: Final = 1
 
 def has_listeners(signal: Signal, level: int) -> bool:
     """Say whether sending `signal` would do anything: a receiver besides the framework's, or its log line."""
-    return len(signal.receivers) > _OWN_RECEIVERS or _logger.isEnabledFor(level)
+    return len(signal.receivers) > _OWN_RECEIVERS or is_heard(_logger, level)
 
 
 def announce(signal: Signal, *, sender: type, task_result: TaskResult[..., Any]) -> None:

@@ -77,7 +77,7 @@ class Handlers:
         """Run an async handler on this event loop and say how it ended."""
         try:
             self._announce_start(run)
-            return self.ends.returned(run, heeded(run, raised(await self._awaited(run))))
+            return self.ends.returned(run, heeded(run, raised(await self._called(run))))
         except BaseException as error:  # noqa: BLE001 - as above; a cancellation is how it is interrupted
             return self.ends.failed(run, error)
 
@@ -107,10 +107,10 @@ class Handlers:
     def _invoke(self, run: Run) -> Any:
         """Call the handler in this thread; a coroutine function runs on a loop of its own here."""
         if run.definition.is_coroutine:
-            return heeded(run, raised(run_on_own_loop(run.held, lambda: self._awaited(run))))
-        return heeded(run, raised(run.task.call(*self._call_args(run), **run.kwargs)))
+            return heeded(run, raised(run_on_own_loop(run.held, lambda: self._called(run))))
+        return heeded(run, raised(self._called(run)))
 
-    def _awaited(self, run: Run) -> Any:
+    def _called(self, run: Run) -> Any:
         return run.task.func(*self._call_args(run), **run.kwargs)
 
     def _timeout(self, options: TaskOptions) -> float | None:
