@@ -13,6 +13,7 @@ import select
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.adapt import Transformer
@@ -30,6 +31,8 @@ Request = tuple[str, Mapping[str, Any]]
 _BAD: Final = ConnStatus.BAD
 _SYNC: Final = ExecStatus.PIPELINE_SYNC
 _FAILED: Final = {ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE}
+# The statements that each connection has: one may be used through several pipelines, one after the other.
+_prepared: Final[WeakKeyDictionary[Connection, set[str]]] = WeakKeyDictionary()
 
 
 class Pipeline:
@@ -40,7 +43,7 @@ class Pipeline:
         self._pgconn = connection.pgconn
         self._patience = connection.patience if isinstance(connection, DedicatedConnection) else math.inf
         self._transformer = Transformer(connection)
-        self._prepared: set[str] = set()
+        self._prepared = _prepared.setdefault(connection, set())
         self._poll = select.poll()
 
     def run(self, requests: Sequence[Request]) -> list[list[Row]]:
@@ -72,6 +75,9 @@ class Pipeline:
 
     def _run_unprepared(self, requests: Sequence[Request]) -> list[list[Row]]:
         """Run them behind a pooler, where prepared statements may belong to somebody else's session."""
+        if len(requests) == 1:
+            [(name, params)] = requests
+            return [self.connection.execute(statement(name), params).fetchall()]
         with self.connection.pipeline():
             cursors = [self.connection.execute(statement(name), params) for name, params in requests]
         return [cursor.fetchall() for cursor in cursors]

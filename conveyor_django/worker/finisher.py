@@ -26,7 +26,6 @@ from ..managers.exchange import (
 )
 from ..outcomes import Answer, Claimed, Committed, Ended, Outcome, Succeed, Token
 from ..pipeline import Pipeline
-from ..sql import statement
 from . import decide
 
 logger = get_logger("worker.finisher")
@@ -143,9 +142,9 @@ class Finisher:
         return "claim_plain_jobs", params
 
     def _send(self, connection: Connection, requests: list[tuple[str, dict[str, Any]]]) -> list[list[Row]]:
-        """Run the statements in one transaction; alone, a statement needs no pipeline."""
-        if len(requests) <= 1:
-            return [connection.execute(statement(name), params).fetchall() for name, params in requests]
+        """Run the statements in one transaction."""
+        if not requests:
+            return []
         if self._pipeline is None or self._pipeline.connection is not connection:
             self._pipeline = Pipeline(connection)
         return self._pipeline.run(requests)

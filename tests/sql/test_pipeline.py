@@ -64,8 +64,7 @@ def test_parameters_and_rows_are_the_same_as_with_the_driver_s_own_cursor(connec
 def test_a_statement_is_prepared_once_for_each_connection(connect: Connect) -> None:
     ready_jobs(3)
     connection = connect()
-    used = Pipeline(connection)
-    taken = [row[1] for _ in range(3) for row in used.run([claim(1), claim(1)])[0]]
+    taken = [row[1] for _ in range(3) for row in Pipeline(connection).run([claim(1), claim(1)])[0]]
     assert len(set(taken)) == len(taken) == 2
     prepared = "SELECT name FROM pg_prepared_statements WHERE name LIKE 'claim%%'"
     assert connection.execute(prepared, prepare=False).fetchall() == [("claim_plain_jobs",)]

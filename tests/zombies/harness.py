@@ -153,6 +153,8 @@ class Zombie(threading.Thread):
             self.own = self._open()
         if self.own not in self._sessions:
             self.own.cursor_factory = _stopping_cursor(self.stop)
+            # As behind a pooler: all goes by cursors then, where it can be stopped.
+            self.own.prepare_threshold = None
             self._sessions.append(self.own)
         return self.own
 
