@@ -62,6 +62,7 @@ __all__ = [
     "TaskResultStatus",
     "announce",
     "has_listeners",
+    "has_receivers",
     "normalize_json",
     "register_framework_checks",
     "task_backends",
@@ -78,7 +79,12 @@ _OWN_RECEIVERS: Final = 1
 
 def has_listeners(signal: Signal, level: int) -> bool:
     """Say whether sending `signal` would do anything: a receiver besides the framework's, or its log line."""
-    return len(signal.receivers) > _OWN_RECEIVERS or is_heard(_logger, level)
+    return has_receivers(signal) or is_heard(_logger, level)
+
+
+def has_receivers(signal: Signal) -> bool:
+    """Say whether sending `signal` would run code of the project's."""
+    return len(signal.receivers) > _OWN_RECEIVERS
 
 
 def announce(signal: Signal, *, sender: type, task_result: TaskResult[..., Any]) -> None:

@@ -68,6 +68,8 @@ class ConveyorSettings:
     grace_seconds: float = 30.0
     # How long a run of an atomic task may take, unless the task says otherwise.
     atomic_timeout_seconds: float = 60.0
+    # At most so many small runs of atomic tasks share a transaction; 1: each has its own.
+    atomic_group_size: int = 16
     # How long an interrupted handler may take to end; if it does not, its process is ended.
     timeout_grace_seconds: float = 5.0
     # How long ended jobs are kept; None keeps them for ever.
@@ -104,6 +106,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "failed_retention_seconds": (0, _CENTURY),
 }
 _WHOLE: tuple[float, float] = (1, MAX_INTEGER)
+# Of the others. PostgreSQL keeps 64 subtransactions of a session at hand; with more, every snapshot becomes dearer.
+_WHOLE_RANGES: dict[str, tuple[float, float]] = {"atomic_group_size": (1, 48)}
 _NAMES = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
 _QUEUE_NAMES = {f.name.upper(): f.name for f in fields(QueueSettings)}
 _OPTIONAL = {"retention_seconds", "failed_retention_seconds"}
@@ -197,7 +201,8 @@ def _value(key: str, value: Any) -> Any:
     if value is None and name in _OPTIONAL:
         return None
     whole = name not in RANGES
-    if complaint := bad_number(value, *RANGES.get(name, _WHOLE), whole=whole):
+    bounds = RANGES.get(name) or _WHOLE_RANGES.get(name, _WHOLE)
+    if complaint := bad_number(value, *bounds, whole=whole):
         raise ImproperlyConfigured(f"CONVEYOR[{key!r}] {complaint}.")
     return int(value) if whole else float(value)
 

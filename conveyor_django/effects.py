@@ -6,7 +6,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
@@ -116,8 +116,7 @@ class Fence:
             with read_committed(self.alias, timeout=timeout) as commit:
                 with writes_refused_elsewhere(self.alias, self.claimed.task):
                     yield effect
-                text = result_text(self.claimed.task, effect.result)
-                outcome = Committed(id=self.claimed.id, version=self.claimed.version, result=text)
+                outcome = self.success_of(effect.result)
                 self._succeed(outcome)
             if not commit.done:
                 raise LeftOpen(self.claimed.task)  # noqa: TRY301 - nothing to abstract
@@ -128,6 +127,11 @@ class Fence:
                 raise
             self.log_after_commit("job.hook_failed", error)
         self.committed, self.result = outcome, effect.result
+
+    def success_of(self, value: Any) -> Committed:
+        """Return the success of a run whose handler returned `value`. Raises UnstorableResult."""
+        text = result_text(self.claimed.task, value)
+        return Committed(id=self.claimed.id, version=self.claimed.version, result=text)
 
     def record(self, step: str, text: str | None) -> tuple[Answer, Any]:
         """Record a step in the open transaction; return `won` or `won before`, and the value that is recorded."""
@@ -212,3 +216,25 @@ class Fence:
 
         manager: JobManager = Job.objects.db_manager(self.alias)
         return manager
+
+
+def succeed_together(successes: Sequence[tuple[Fence, Committed]]) -> None:
+    """Write the fenced successes of several runs of one owner in their open transaction, by one statement.
+
+    Raises LeaseLost if any of them is not won: then nothing of that transaction may commit. Settles their leases.
+    """
+    by_token = {outcome.token: (fence, outcome) for fence, outcome in successes}
+    tries = 0
+    while by_token:
+        first = next(iter(by_token.values()))[0]
+        answers = first._jobs().succeed_jobs([outcome for _, outcome in by_token.values()], owner=first._owner)  # noqa: SLF001 - one of its own
+        for token, answer in answers.items():
+            fence = by_token[token][0]
+            if answer is Answer.WON:
+                del by_token[token]
+                fence.lease.settle()
+            elif answer is not Answer.BUSY or time.monotonic() >= fence.lease.deadline:
+                raise LeaseLost(*token)
+        if by_token:
+            tries += 1
+            time.sleep(exponential_delay(tries, base=FIRST_WAIT, cap=LONGEST_WAIT))

@@ -44,6 +44,7 @@ class TaskOptions:
     backoff: Backoff | None = None
     timeout: float | None = None
     atomic: bool = False
+    grouped: bool = True
     retry_on: Exceptions | None = None
     discard_on: Exceptions | None = None
 
@@ -116,8 +117,8 @@ def _bad_timeout(value: Any) -> str | None:
     )
 
 
-def _bad_atomic(value: Any) -> str | None:
-    return None if isinstance(value, bool) else f"atomic must be True or False, not {describe(value)}"
+def _bad_flag(name: str, value: Any) -> str | None:
+    return None if isinstance(value, bool) else f"{name} must be True or False, not {describe(value)}"
 
 
 def _bad_exceptions(name: str, value: Any) -> str | None:
@@ -194,7 +195,8 @@ _COMPLAINTS: Final[Mapping[str, Callable[[ConveyorTask[..., Any]], str | None]]]
     "max_attempts": lambda task: _bad_max_attempts(task.max_attempts),
     "backoff": lambda task: _bad_backoff(task.backoff),
     "timeout": lambda task: _bad_timeout(task.timeout),
-    "atomic": lambda task: _bad_atomic(task.atomic),
+    "atomic": lambda task: _bad_flag("atomic", task.atomic),
+    "grouped": lambda task: _bad_flag("grouped", task.grouped),
     "retry_on": lambda task: _bad_exceptions("retry_on", task.retry_on),
     "discard_on": lambda task: _bad_exceptions("discard_on", task.discard_on),
     "idempotency_key": lambda task: _bad_key(task.idempotency_key),

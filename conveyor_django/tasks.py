@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         backoff: Backoff | None
         timeout: float | None
         atomic: bool
+        grouped: bool
         retry_on: Exceptions | None
         discard_on: Exceptions | None
         concurrency_key: ConcurrencyKey | None
@@ -62,6 +63,8 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
     timeout: float | None = None
     # Whether the handler's writes, the ledger row and the success are one commit.
     atomic: bool = False
+    # Whether small runs of an atomic task may share a transaction, a savepoint each.
+    grouped: bool = True
     # Exception classes: only these are tried again, any other fails the job at once. None: every one is tried again.
     retry_on: Exceptions | None = None
     # Exception classes that end the job as cancelled, at once; looked at first.
@@ -223,9 +226,9 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a module-level function a task: ``@task`` or ``@task(max_attempts=3, atomic=True, …)``.
 
     The options are those of Django's decorator (`priority`, `queue_name`, `backend`, `takes_context`) and
-    `max_attempts`, `backoff`, `timeout`, `atomic`, `retry_on`, `discard_on` and `concurrency_key`. A backend that is
-    not Conveyor's gets only those that its task class has. Raises TypeError for an unknown name and InvalidTask for an
-    impossible value.
+    `max_attempts`, `backoff`, `timeout`, `atomic`, `grouped`, `retry_on`, `discard_on` and `concurrency_key`. A backend
+    that is not Conveyor's gets only those that its task class has. Raises TypeError for an unknown name and InvalidTask
+    for an impossible value.
     """
     _check_names(options)
 

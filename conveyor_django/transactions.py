@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import IsolationLevel
+from psycopg.pq import TransactionStatus
 
 from .errors import ForeignWrite
 
@@ -18,11 +20,12 @@ READING: Final = frozenset({"SELECT", "SHOW", "EXPLAIN", "PRAGMA", "SAVEPOINT", 
 # The first release that bounds a whole transaction.
 HAS_TRANSACTION_TIMEOUT: Final = 170_000
 
-# A project may have set a tighter bound.
+# A project may have set a tighter bound for statements.
 _BOUND_STATEMENTS: Final = """
-SELECT set_config('statement_timeout', %s, true)
-WHERE current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND %s::interval
+SELECT CASE WHEN current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND %s::interval
+            THEN set_config('statement_timeout', %s, true) END
 """
+_BOUND_ALL: Final = f"{_BOUND_STATEMENTS.rstrip()}, set_config('transaction_timeout', %s, true)"
 
 
 @dataclass(slots=True)
@@ -46,7 +49,7 @@ def read_committed(alias: str, *, timeout: float | None = None) -> Iterator[Comm
     connection = connections[alias]
     commit = Commit()
     in_testcase = _in_testcase(connection)
-    with transaction.atomic(using=alias):
+    with _beginning(connection, timeout if not in_testcase else None), transaction.atomic(using=alias):
         if not in_testcase:
             _set_up(connection, timeout)
         # Registered before any other hook, so that it runs before one of them can raise.
@@ -70,14 +73,37 @@ def joined(alias: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _beginning(connection: BaseDatabaseWrapper, timeout: float | None) -> Iterator[None]:
+    """Have the driver name the level in its BEGIN, where a statement of ours follows that at once.
+
+    A round trip less than SET TRANSACTION; without that statement, BEGIN would only be sent with the handler's first.
+    """
+    if timeout is None:
+        yield
+        return
+    connection.ensure_connection()
+    session = connection.connection
+    before, session.isolation_level = session.isolation_level, IsolationLevel.READ_COMMITTED
+    try:
+        yield
+    finally:
+        # Of any other state nothing is left: whoever finds the session so closes it.
+        if not session.closed and session.info.transaction_status == TransactionStatus.IDLE:
+            session.isolation_level = before
+
+
 def _set_up(connection: BaseDatabaseWrapper, timeout: float | None) -> None:
+    """Say what holds for the open transaction; the first statement in it."""
     with connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        if timeout is not None:
-            milliseconds = f"{max(1, int(timeout * 1000))}ms"
-            cursor.execute(_BOUND_STATEMENTS, (milliseconds, milliseconds))
-            if connection.pg_version >= HAS_TRANSACTION_TIMEOUT:  # type: ignore[attr-defined]
-                cursor.execute("SELECT set_config('transaction_timeout', %s, true)", (milliseconds,))
+        if timeout is None:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            return
+        bound = f"{max(1, int(timeout * 1000))}ms"
+        if connection.pg_version >= HAS_TRANSACTION_TIMEOUT:  # type: ignore[attr-defined]
+            cursor.execute(_BOUND_ALL, (bound, bound, bound))
+        else:
+            cursor.execute(_BOUND_STATEMENTS, (bound, bound))
 
 
 def is_open(alias: str) -> bool:

@@ -72,8 +72,8 @@ class Child:
         )  # fmt: skip
         handlers = Handlers(owner=config.incarnation, alias=config.alias, settings=self._settings)
         self._executor = Executor(
-            threads=config.concurrency, handlers=handlers, board=self._board, done=self._pump.done,
-            on_error=lambda error: self._failed("executor", error),
+            threads=config.concurrency, handlers=handlers, group_size=self._settings.atomic_group_size,
+            board=self._board, done=self._pump.done, on_error=lambda error: self._failed("executor", error),
         )  # fmt: skip
         self._pump.executor = self._executor
         self._deadlines = Deadlines(
@@ -172,6 +172,7 @@ class Child:
         Returns the runs that would not stop.
         """
         interrupt_ignored_again()
+        self._executor.relieve()
         self._board.count("looks")
         for held in self._inflight.expired():
             # The handler has ended: its outcome is being written, and the fence will decide.

@@ -30,7 +30,7 @@ class Deadlines:
     def look(self) -> list[Held]:
         """Interrupt what has run for too long; return the runs that only the end of the process will end."""
         now = time.monotonic()
-        running = [held for held in self._inflight.all() if not held.ended]
+        running = [held for held in self._inflight.all() if not held.ended and not held.resting]
         for held in running:
             if held.expire(now):
                 self._say(held, "handler.overdue", logging.WARNING)

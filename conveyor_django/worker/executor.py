@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from django.db import connections
@@ -13,12 +14,15 @@ from ..log import event, get_logger
 from . import decide
 from .board import Board
 from .coroutines import Coroutines
+from .group import GroupTransaction
+from .grouping import Grouping
 from .handler import Handlers
 from .handoff import Handoff
 from .inflight import Held
-from .interrupt import Interrupted, Interrupter
+from .interrupt import Interrupted
+from .line import Turn
 from .runs import Done, Finished, Run
-from .statements import Statements
+from .stopper import Stopper
 from .upkeep import ConnectionUpkeep
 
 logger = get_logger("worker.executor")
@@ -29,7 +33,8 @@ Job = Callable[[], None]
 class Executor:
     """Runs held jobs on `threads` threads and one event loop.
 
-    `done` gets the end of each, from any thread; `on_error` what ended a thread.
+    At most `group_size` small atomic ones share a thread and a transaction. `done` gets the end of each, from any
+    thread; `on_error` what ended a thread.
     """
 
     def __init__(
@@ -40,12 +45,14 @@ class Executor:
         board: Board,
         done: Done,
         on_error: Callable[[BaseException], None],
+        group_size: int = 1,
     ) -> None:
         self._handlers = handlers
         self._board = board
         self._done = done
         self._on_error = on_error
-        self._inbox: Handoff[Held | Job | None] = Handoff()
+        self._grouping = Grouping(handlers, most=group_size)
+        self._inbox: Handoff[Held | Turn | Job | None] = Handoff()
         self._threads = [
             threading.Thread(target=self._report_errors, name=f"conveyor-executor-{i}", daemon=True)
             for i in range(threads)
@@ -57,9 +64,15 @@ class Executor:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, held: Held) -> None:
-        """Run a job as soon as a thread is free."""
-        self._inbox.put(held)
+    def submit(self, *jobs: Held) -> None:
+        """Run jobs as soon as threads are free; given together, some may share a transaction."""
+        for work in self._grouping.sort(jobs):
+            self._inbox.put(work)
+
+    def relieve(self) -> None:
+        """Let other threads run what waits while groups are held up; to be called now and then."""
+        for turn in self._grouping.line.relieve(time.monotonic()):
+            self._inbox.put(turn)
 
     def announce(self, finished: Finished) -> None:
         """Send the signal of a run's end, in an executor thread: receivers may be slow and use the database."""
@@ -81,40 +94,63 @@ class Executor:
 
     def _work(self) -> None:
         """Take one job after the other: the life of an executor thread."""
-        upkeep, statements, interrupter = ConnectionUpkeep(), Statements(), Interrupter()
-
-        def interrupt() -> None:
-            # Both, and first so that the handler does not take the database's error for one to deal with.
-            interrupter.interrupt()
-            statements.cut()
-
+        upkeep, stopper = ConnectionUpkeep(), Stopper()
         while (work := self._inbox.get()) is not None:
             upkeep.before()
             if isinstance(work, Held):
-                self._run(work, interrupter, interrupt)
-                statements.settle()
+                self._run(work, stopper)
+                stopper.settle()
+            elif isinstance(work, Turn):
+                self._take_turn(work, stopper)
             else:
                 self._guarded(work)
             self._say_left_open(work, upkeep.after())
         connections.close_all()
 
-    def _run(self, held: Held, interrupter: Interrupter, interrupt: Callable[[], None]) -> None:
-        if not held.take():
-            # Cancelled while it waited for a thread; who did that has said so.
-            return
+    def _take_turn(self, turn: Turn, stopper: Stopper) -> None:
+        """Serve the line of quick atomic jobs once."""
+        turn.begin(self._grouping.paces.group_seconds)
+        if turn.size > 1:
+            self._run_group(turn, stopper)
+        else:
+            for held in turn.jobs():
+                self._run(held, stopper)
+                stopper.settle()
+        for following in self._grouping.line.end(turn):
+            self._inbox.put(following)
+
+    def _run_group(self, turn: Turn, stopper: Stopper) -> None:
+        """Run the jobs of a turn in one transaction; those that cannot end so are run again, alone."""
+        transaction = GroupTransaction(self._handlers, alias=self._handlers.alias, paces=self._grouping.paces)
+
+        def run_all() -> None:
+            for held in turn.jobs():
+                self._run(held, stopper, transaction)
+                stopper.settle()
+                transaction.tidy()
+
+        transaction.around(run_all, timeout=turn.timeout)
+        for finished in transaction.finished():
+            self._over(finished)
+        for held in transaction.again() if transaction.has_begun else turn.jobs():
+            self._inbox.put(held)
+
+    def _run(self, held: Held, stopper: Stopper, group: GroupTransaction | None = None) -> None:
+        """Run a job, in a transaction of a group or by itself, and pass on its end, if that is known then."""
         run: Run | None = None
         finished: Finished | None = None
+        began = time.monotonic()
         try:
-            held.place = self._board.mark_started(held.token)
-            self._board.count("started")
-            with interrupter:
-                held.interruptible_by(interrupt, interrupter.shield)
+            if not self._start(held):
+                return
+            with stopper:
+                held.interruptible_by(stopper.stop, stopper.shield)
                 run = self._handlers.prepare(held)
                 if run.is_async:
                     held.interruptible_by(None, None)
                 else:
                     self._begin(run)
-                    finished = self._handlers.call(run)
+                    finished = self._handlers.call(run) if group is None else group.call(run)
         except UnknownTask as error:
             finished = Finished(held, decide.unknown_task(held.claimed, error))
         except Interrupted as error:
@@ -125,10 +161,22 @@ class Executor:
         finally:
             # The thread goes on to the next run: nothing of this one may interrupt it any more.
             held.interruptible_by(None, None)
+        if run is not None and run.is_async and finished is None:
+            self._coroutines.submit(run)
+            return
+        if run is not None:
+            self._grouping.note(run, began, alone=group is None)
         if finished is not None:
             self._over(finished)
-        elif run is not None:
-            self._coroutines.submit(run)
+
+    def _start(self, held: Held) -> bool:
+        """Note that a job starts; False if it was cancelled while it waited for a thread: who did that has said so."""
+        if held.place is None:
+            if not held.take():
+                return False
+            held.place = self._board.mark_started(held.token)
+            self._board.count("started")
+        return True
 
     def _begin(self, run: Run) -> None:
         """Start the handler's clock. Raises Interrupted if the run has to end before its handler has begun."""
@@ -147,7 +195,7 @@ class Executor:
             self._board.excuse(held.place)
         self._done(finished)
 
-    def _say_left_open(self, work: Held | Job, aliases: list[str]) -> None:
+    def _say_left_open(self, work: Held | Turn | Job, aliases: list[str]) -> None:
         """Say that a handler left a transaction open: what it wrote in it is rolled back."""
         if aliases and isinstance(work, Held):
             event(

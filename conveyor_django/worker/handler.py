@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import uuid
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, Final
 
 from ..compat import announce, has_listeners, task_finished, task_started
 from ..conf import ConveyorSettings
 from ..context import ConveyorContext
 from ..effects import Fence
 from ..endings import raised
-from ..outcomes import Ended
+from ..outcomes import Committed, Ended
 from ..results import finished_result, running_result
 from ..states import Verb
 from ..steps import Steps
@@ -24,6 +25,8 @@ from .inflight import Held
 from .ownloop import run_on_own_loop
 from .runs import Definition, Finished, Run
 
+# A run that may take so few seconds shares no transaction: its neighbours' commit would be a part of its time.
+LEAST_TIMEOUT: Final = 1.0
 # The ends that task_finished tells of: a retry is not one.
 LAST_VERBS = frozenset({Verb.SUCCEED, Verb.FAIL, Verb.CANCEL})
 
@@ -32,8 +35,8 @@ class Handlers:
     """Prepares and calls the handlers of one worker process."""
 
     def __init__(self, *, owner: uuid.UUID, alias: str, settings: ConveyorSettings) -> None:
+        self.alias = alias
         self._owner = owner
-        self._alias = alias
         self._settings = settings
         self._definitions: dict[str, Definition] = {}
         self.ends = Ends(settings)
@@ -42,7 +45,7 @@ class Handlers:
         """Find the task and parse the arguments. Raises UnknownTask."""
         claimed = held.claimed
         definition = self._definitions.get(claimed.task) or self._define(claimed.task)
-        fence = Fence(held, owner=self._owner, alias=self._alias, atomic=definition.options.atomic)
+        fence = Fence(held, owner=self._owner, alias=self.alias, atomic=definition.options.atomic)
         run = Run(held, fence, definition, json.loads(claimed.args), json.loads(claimed.kwargs))
         # Built here, since an event loop may not query.
         if definition.wants_result or has_listeners(task_started, logging.INFO):
@@ -52,13 +55,15 @@ class Handlers:
     def _define(self, path: str) -> Definition:
         task = resolve_task(path)
         options = options_of(task)
+        timeout, is_coroutine = self._timeout(options), iscoroutinefunction(task.func)
         self._definitions[path] = definition = Definition(
             task=task,
             options=options,
-            timeout=self._timeout(options),
-            is_coroutine=iscoroutinefunction(task.func),
+            timeout=timeout,
+            is_coroutine=is_coroutine,
             # A backoff callable gets it too.
             wants_result=task.takes_context or options.backoff_callable is not None,
+            is_groupable=_is_groupable(options, timeout, is_coroutine=is_coroutine),
         )
         return definition
 
@@ -72,6 +77,19 @@ class Handlers:
             return self.ends.returned(run, self._invoke(run))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             return self.ends.failed(run, error)
+
+    def call_in_group(self, run: Run) -> Committed:
+        """Run the handler in this thread and in the open transaction; return the success that is to be written.
+
+        Raises what the handler raises, and UnstorableResult.
+        """
+        self._announce_start(run)
+        run.value = self._invoke(run)
+        return run.fence.success_of(run.value)
+
+    def known(self, path: str) -> Definition | None:
+        """Return what is known of a task, None if none of its jobs has been prepared yet."""
+        return self._definitions.get(path)
 
     async def acall(self, run: Run) -> Finished:
         """Run an async handler on this event loop and say how it ended."""
@@ -106,9 +124,13 @@ class Handlers:
 
     def _invoke(self, run: Run) -> Any:
         """Call the handler in this thread; a coroutine function runs on a loop of its own here."""
-        if run.definition.is_coroutine:
-            return heeded(run, raised(run_on_own_loop(run.held, lambda: self._called(run))))
-        return heeded(run, raised(self._called(run)))
+        began = time.monotonic()
+        try:
+            if run.definition.is_coroutine:
+                return heeded(run, raised(run_on_own_loop(run.held, lambda: self._called(run))))
+            return heeded(run, raised(self._called(run)))
+        finally:
+            run.seconds = time.monotonic() - began
 
     def _called(self, run: Run) -> Any:
         return run.task.func(*self._call_args(run), **run.kwargs)
@@ -124,7 +146,7 @@ class Handlers:
             return run.args
         context = ConveyorContext(
             task_result=run.result,
-            alias=self._alias,
+            alias=self.alias,
             job_id=run.held.claimed.id,
             fencing_token=run.held.claimed.version,
             _fence=run.fence,
@@ -139,12 +161,16 @@ class Handlers:
             task=run.task,
             args=run.args,
             kwargs=run.kwargs,
-            alias=self._alias,
+            alias=self.alias,
         )
 
     def _announce_start(self, run: Run) -> None:
         if run.result is not None and has_listeners(task_started, logging.INFO):
             announce(task_started, sender=_sender(run), task_result=run.result)
+
+
+def _is_groupable(options: TaskOptions, timeout: float | None, *, is_coroutine: bool) -> bool:
+    return options.atomic and options.grouped and not is_coroutine and timeout is not None and timeout >= LEAST_TIMEOUT
 
 
 def _sender(run: Run) -> type:

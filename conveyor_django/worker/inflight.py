@@ -37,6 +37,8 @@ class Held:
     over: bool = False
     # The handler has returned or raised.
     ended: bool = False
+    # The handler has returned, and its success waits for the commit of its group: nothing of it can be interrupted.
+    resting: bool = False
     # Set by the executor while the handler can be interrupted; the second keeps what was sent from arriving.
     interrupt: Callable[[], object] | None = field(default=None, repr=False)
     shield: Callable[[], object] | None = field(default=None, repr=False)
@@ -71,7 +73,8 @@ class Held:
             return self._taken
 
     def begin(self, timeout: float | None) -> None:
-        """Note that the handler begins and how long it may run, in seconds."""
+        """Note that the handler begins, perhaps again, and how long it may run, in seconds; or that its commit does."""
+        self.resting = False
         self.timeout = timeout
         self.due_at = None if timeout is None else time.monotonic() + timeout
 
@@ -104,6 +107,15 @@ class Held:
             self.over = True
             if self.shield is not None:
                 self.shield()
+
+    def rest(self) -> None:
+        """Note that the handler has returned and waits for a commit; called by its own thread, while interruptible."""
+        with self._lock:
+            if self.shield is not None:
+                self.shield()
+            self.interrupt = self.shield = None
+            # Its time is over or not by what the handler took, not by what its neighbours take.
+            self.resting, self.due_at = True, None
 
     def interruptible_by(self, interrupt: Callable[[], object] | None, shield: Callable[[], object] | None) -> None:
         """Set how the handler is interrupted and shielded from here on; after that nobody calls what was set before."""

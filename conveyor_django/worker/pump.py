@@ -275,9 +275,8 @@ class Pump(DatabaseLoop):
         if self._left is not None:
             self._left -= len(claimed)
         self._board.count("claimed", len(claimed))
-        for held in self._inflight.add(claimed, turn.sent_at):
-            if not self._quarantine.admits(held, now):
-                self.executor.submit(held)
+        held = self._inflight.add(claimed, turn.sent_at)
+        self.executor.submit(*[job for job in held if not self._quarantine.admits(job, now)])
 
     def _settle_idle(self) -> None:
         """Tell the child when there is no reason to go on: queues drained, or its number of jobs has run."""

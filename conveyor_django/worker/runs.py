@@ -24,6 +24,8 @@ class Definition:
     is_coroutine: bool
     # Whether each run needs the TaskResult of its job.
     wants_result: bool
+    # Whether its runs may share a transaction, as far as its declaration says.
+    is_groupable: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +41,8 @@ class Run:
     result: Any = None
     error: BaseException | None = None
     value: Any = None
+    # How long the handler itself took, in seconds; None until it has ended.
+    seconds: float | None = None
 
     @property
     def task(self) -> Any:

@@ -107,6 +107,17 @@ def dies_after_each_step(context: ConveyorContext, folder: str) -> str:
 
 
 @task(atomic=True)
+def effect_or_kill(folder: str, name: str, *, kills: bool = False) -> str:
+    """Write a row; where asked, kill the process that runs it, the first time."""
+    insert_effect(name)
+    killed = Path(folder) / "killed"
+    if kills and not killed.exists():
+        killed.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return name
+
+
+@task(atomic=True)
 def effect(name: str, seconds: float = 0.0) -> str:
     insert_effect(name)
     # A handler that takes its time; no test counts on how long.

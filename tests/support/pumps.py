@@ -25,8 +25,8 @@ class Hands:
         self.held: list[Held] = []
         self.announced: list[Finished] = []
 
-    def submit(self, held: Held) -> None:
-        self.held.append(held)
+    def submit(self, *jobs: Held) -> None:
+        self.held += jobs
 
     def announce(self, finished: Finished) -> None:
         self.announced.append(finished)

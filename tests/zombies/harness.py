@@ -18,8 +18,10 @@ from conveyor_django.db import Connection
 from conveyor_django.models import Job
 from conveyor_django.outcomes import Answer, Claimed
 from conveyor_django.worker.finisher import Finisher
+from conveyor_django.worker.group import GroupTransaction
 from conveyor_django.worker.handler import Finished, Handlers
-from conveyor_django.worker.inflight import InFlight
+from conveyor_django.worker.inflight import Held, InFlight
+from conveyor_django.worker.paces import Paces
 
 from ..support.connections import Connect
 from ..support.waits import PATIENCE, backend_pid, wait_until_gone
@@ -66,9 +68,13 @@ class Stop:
 
 
 class Worker:
-    """Claims the one ready job, runs its handler, writes its outcome: a worker process of one job, in one thread."""
+    """Claims the one ready job, runs its handler, writes its outcome: a worker process of one job, in one thread.
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    With `together` it claims so many, and runs them in one transaction; `claimed` is the first of them.
+    """
+
+    def __init__(self, connect: Callable[[], Connection], *, together: int = 1) -> None:
+        self.together = together
         self.owner = uuid.uuid4()
         self.claimed: Claimed | None = None
         self.answer: Answer | None = None
@@ -78,13 +84,40 @@ class Worker:
     def live(self) -> bool:
         """Live; False if there was no job."""
         sent_at = time.monotonic()
-        claimed = Job.objects.claim_jobs(owner=self.owner, queues={"default": LEASE}, limit=1, on=self._connect())
-        for held in InFlight().add(claimed, sent_at):
-            self.claimed = held.claimed
-            handlers = Handlers(owner=self.owner, alias="default", settings=self._settings)
-            run = handlers.prepare(held)
-            self._finish(async_to_sync(handlers.acall)(run) if run.is_async else handlers.call(run))
+        queues = {"default": LEASE}
+        claimed = Job.objects.claim_jobs(owner=self.owner, queues=queues, limit=self.together, on=self._connect())
+        handlers = Handlers(owner=self.owner, alias="default", settings=self._settings)
+        held = InFlight().add(claimed, sent_at)
+        if claimed:
+            self.claimed = claimed[0]
+        if len(held) > 1:
+            self._live_together(handlers, held)
+        else:
+            for one in held:
+                self._live_alone(handlers, one)
         return bool(claimed)
+
+    def _live_together(self, handlers: Handlers, held: list[Held]) -> None:
+        """Run them as an executor's thread does with a turn at the line."""
+        transaction = GroupTransaction(handlers, alias="default", paces=Paces())
+
+        def run_all() -> None:
+            for one in held:
+                run = handlers.prepare(one)
+                if (finished := transaction.call(run)) is not None:
+                    self._finish(finished)
+                transaction.tidy()
+
+        transaction.around(run_all, timeout=LEASE)
+        for finished in transaction.finished():
+            self._finish(finished)
+        for one in transaction.again() if transaction.has_begun else held:
+            self._live_alone(handlers, one)
+
+    def _live_alone(self, handlers: Handlers, held: Held) -> None:
+        connections["default"].close_if_unusable_or_obsolete()
+        run = handlers.prepare(held)
+        self._finish(async_to_sync(handlers.acall)(run) if run.is_async else handlers.call(run))
 
     def _finish(self, finished: Finished) -> None:
         """Write the outcome, again on a new connection where one was cut, as the pump does."""
@@ -94,13 +127,15 @@ class Worker:
             turn = finisher.turn(self._connect(), outcomes, queues={}, limit=0)
         except psycopg.OperationalError:
             turn = finisher.turn(self._connect(), outcomes, queues={}, limit=0)
-        self.answer = turn.answers[finished.outcome.token]
+        answer = turn.answers[finished.outcome.token]
+        if finished.held.claimed == self.claimed:
+            self.answer = answer
 
 
 class Zombie(threading.Thread):
     """A worker in a thread of its own that a `Stop` stops."""
 
-    def __init__(self, stop: Stop, connect: Connect, own: Connection | None = None) -> None:
+    def __init__(self, stop: Stop, connect: Connect, own: Connection | None = None, *, together: int = 1) -> None:
         super().__init__(name="zombie", daemon=True)
         self.stop = stop
         self.error: BaseException | None = None
@@ -108,7 +143,7 @@ class Zombie(threading.Thread):
         self.own: Connection | None = None if own is None or own.closed else own
         self._open = connect
         self._sessions: list[Any] = []
-        self.worker = Worker(self._connection)
+        self.worker = Worker(self._connection, together=together)
 
     def run(self) -> None:
         """Live, with a stop at every statement."""

@@ -37,6 +37,8 @@ class Life:
     steps: tuple[str, ...] = ()
     # Whether one job may run at once.
     capped: bool = False
+    # How many jobs are run in one transaction.
+    together: int = 1
     # What must hold besides; called when all is over.
     check: Callable[[], None] = lambda: None
 
@@ -94,6 +96,20 @@ def write(name: str) -> None:
     insert_effect(name)
 
 
+@task(backoff=0, atomic=True, takes_context=True)
+def fail_first(context: ConveyorContext, name: str) -> None:
+    insert_effect(name)
+    if context.attempt == 1:
+        raise ValueError(name)
+
+
+def enqueue_group() -> None:
+    """Enqueue three jobs that may share a transaction; the second one fails in its first run."""
+    write.enqueue("one")
+    fail_first.enqueue("fails once")
+    write.enqueue("three")
+
+
 def enqueue_graph(needed: ConveyorTask[..., Any], *args: str) -> None:
     """Enqueue two jobs that need a first one, and what follows them all."""
     with workflow("graph", on_completion=write.bind("end"), on_failure=write.bind("failure")) as flow:
@@ -130,6 +146,8 @@ LIVES: dict[str, Life] = {
     "plain": Life(enqueue=plain.enqueue, least=3, repeated=("plain",)),
     # claim, isolation, effects, success, commit
     "atomic": Life(enqueue=atomic.enqueue, least=6, once=("first", "second")),
+    # claim, bounds; of each: savepoint, effect; the rollback of the one that fails, its outcome; success, commit
+    "group": Life(enqueue=enqueue_group, least=11, once=("one", "fails once", "three"), together=3),
     "effect": Life(enqueue=effect.enqueue, least=6, repeated=("before",), once=("inside",)),
     # Of each step: effect, isolation, record, commit.
     "step": Life(enqueue=step.enqueue, least=10, repeated=("pay", "send"), steps=("pay", "send")),

@@ -48,7 +48,7 @@ def test_wherever_it_stops_nothing_is_doubled_and_nothing_lost(
         main.execute("DELETE FROM test_effect")
         clear(main)
         life.enqueue()
-        zombie = Zombie(Stop(at, side), connect, connection)
+        zombie = Zombie(Stop(at, side), connect, connection, together=life.together)
         stands = zombie.begin()
         if stands:
             take_over(main)
