@@ -112,10 +112,12 @@ class Worker:
         for finished in transaction.finished():
             self._finish(finished)
         for one in transaction.again() if transaction.has_begun else held:
+            wrapper = connections["default"]
+            if wrapper.connection is not None and not wrapper.is_usable():
+                wrapper.close()
             self._live_alone(handlers, one)
 
     def _live_alone(self, handlers: Handlers, held: Held) -> None:
-        connections["default"].close_if_unusable_or_obsolete()
         run = handlers.prepare(held)
         self._finish(async_to_sync(handlers.acall)(run) if run.is_async else handlers.call(run))
 

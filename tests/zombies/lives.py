@@ -39,6 +39,8 @@ class Life:
     capped: bool = False
     # How many jobs are run in one transaction.
     together: int = 1
+    # How many of its runs fail by themselves, and are made again.
+    failures: int = 0
     # What must hold besides; called when all is over.
     check: Callable[[], None] = lambda: None
 
@@ -147,7 +149,7 @@ LIVES: dict[str, Life] = {
     # claim, isolation, effects, success, commit
     "atomic": Life(enqueue=atomic.enqueue, least=6, once=("first", "second")),
     # claim, bounds; of each: savepoint, effect; the rollback of the one that fails, its outcome; success, commit
-    "group": Life(enqueue=enqueue_group, least=11, once=("one", "fails once", "three"), together=3),
+    "group": Life(enqueue=enqueue_group, least=11, once=("one", "fails once", "three"), together=3, failures=1),
     "effect": Life(enqueue=effect.enqueue, least=6, repeated=("before",), once=("inside",)),
     # Of each step: effect, isolation, record, commit.
     "step": Life(enqueue=step.enqueue, least=10, repeated=("pay", "send"), steps=("pay", "send")),
