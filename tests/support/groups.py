@@ -65,7 +65,7 @@ class Crew:
         self.bench = Bench(connection)
         self.inflight = InFlight()
         self.board, self._file = Board.create(32)
-        self.deadlines = Deadlines(inflight=self.inflight, board=self.board, grace=PATIENCE)
+        self.deadlines = Deadlines(inflight=self.inflight, board=self.board, grace=0.0)
         self.ends: queue.SimpleQueue[Finished] = queue.SimpleQueue()
         self.errors: list[BaseException] = []
         self.executor = Executor(
