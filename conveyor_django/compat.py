@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import django
 from django.core.exceptions import ImproperlyConfigured
 
-from .log import event, get_logger, is_heard
+from .listeners import is_heard
+from .log import event, get_logger
 
 if TYPE_CHECKING:
     from django.dispatch import Signal
