@@ -35,3 +35,11 @@ def test_another_channel_hears_nothing(connect: Connect) -> None:
 
 def test_nothing_to_say(connect: Connect) -> None:
     assert notified(connect) == []
+
+
+def test_its_commit_does_not_wait_for_the_disk(connect: Connect) -> None:
+    sender = connect()
+    with sender.transaction():
+        Job.objects.notify_queues(["a"], channel=CHANNEL, on=sender)
+        assert sender.execute("SHOW synchronous_commit").fetchone() == ("off",)
+    assert sender.execute("SHOW synchronous_commit").fetchone() == ("on",)
