@@ -34,6 +34,8 @@ class Interrupter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ident: int | None = None
+        # Whether one was sent since the last shield; to clear one is dearer than to run a small handler.
+        self._was_sent = False
         # Whether one was raised where Python ignores it.
         self._was_ignored = False
 
@@ -53,14 +55,17 @@ class Interrupter:
         """Be uninterruptible from here on; called by the thread inside."""
         with self._lock:
             self._ident = None
-            # One that was sent, but not yet raised, would otherwise hit whatever runs next.
-            _raise_in_thread(threading.get_ident(), _NULL)
+            if self._was_sent:
+                self._was_sent = False
+                # One that is not yet raised would otherwise hit whatever runs next.
+                _raise_in_thread(threading.get_ident(), _NULL)
 
     def interrupt(self) -> bool:
         """Raise Interrupted in the thread inside; False if none is."""
         with self._lock:
             if self._ident is None:
                 return False
+            self._was_sent = True
             return bool(_raise_in_thread(self._ident, Interrupted))
 
     def note_ignored(self) -> None:
