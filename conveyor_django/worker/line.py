@@ -18,7 +18,7 @@ from .inflight import Held
 # How many threads serve the line: while one waits for its commit, another one runs handlers.
 SERVING: Final = 2
 # A group is not divided into smaller ones than these for the sake of having several.
-SMALL: Final = 8
+SMALL: Final = 16
 
 
 class Turn:

@@ -24,6 +24,10 @@ _WEIGHT: Final = 0.125
 class _Pace:
     average: float
     alone_until: float
+    # When the first run had ended. What began before that made its connections and caches, and says little of the rest.
+    known_since: float
+    # The average is that of such a run.
+    is_provisional: bool = True
 
 
 class Paces:
@@ -34,9 +38,15 @@ class Paces:
         self._transaction = 0.0
 
     def note(self, task: str, seconds: float, now: float) -> None:
-        """Note how long a handler took."""
-        pace = self._paces.setdefault(task, _Pace(average=seconds, alone_until=now))
-        pace.average += (seconds - pace.average) * _WEIGHT
+        """Note how long a handler took that ends now."""
+        pace = self._paces.get(task)
+        if pace is None:
+            self._paces[task] = _Pace(average=seconds, alone_until=now, known_since=now)
+            return
+        if now - seconds < pace.known_since:
+            return
+        pace.average += (seconds - pace.average) * (1.0 if pace.is_provisional else _WEIGHT)
+        pace.is_provisional = False
         if seconds > OUTLIER * self._quick:
             pace.alone_until = now + ALONE_SECONDS
 
@@ -46,7 +56,8 @@ class Paces:
 
     def keep_alone(self, task: str, now: float) -> None:
         """Have a task run alone for a while."""
-        self._paces.setdefault(task, _Pace(average=0.0, alone_until=now)).alone_until = now + ALONE_SECONDS
+        pace = self._paces.setdefault(task, _Pace(average=0.0, alone_until=now, known_since=now))
+        pace.alone_until = now + ALONE_SECONDS
 
     def is_quick(self, task: str, now: float) -> bool:
         """Say whether its runs are known to be short; one that was never seen is not."""
