@@ -3,9 +3,8 @@
 The life of a job, file by file:
 
 enqueue   `tasks.py` has the decorator and the task; `backend.py` receives ``task.enqueue(...)``; `enqueue.py`
-          checks the call and `store.py` stores it: `sql/enqueue_job.sql`, on the caller's connection, by a cursor
-          of `managers/cursors.py`. `bulk.py` does so with many; `conflicts.py` says what becomes of one whose key
-          is taken.
+          checks the call and `store.py` stores it: `sql/enqueue_job.sql`, on the caller's connection, prepared where
+          `preparing.py` may. `bulk.py` does so with many; `conflicts.py` says what becomes of one whose key is taken.
 claim     `worker/pump.py` asks for as many jobs as there are free slots: `sql/claim_plain_jobs.sql` leases them, or
           `sql/claim_jobs.sql` where caps, keys or pauses have a say.
 run       `worker/executor.py` gives each a thread (`worker/handoff.py`) or the event loop; `worker/handler.py` calls

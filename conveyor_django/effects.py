@@ -196,7 +196,7 @@ class Fence:
 
     def _succeed(self, outcome: Committed) -> None:
         """Write the fenced success in the open transaction."""
-        answer = self._insist(lambda: self._jobs().succeed_jobs([outcome], owner=self._owner)[outcome.token])
+        answer = self._insist(lambda: self._jobs().succeed_lastly([outcome], owner=self._owner)[outcome.token])
         # Won before would be another transaction's: what was written in this one must not be added to it.
         if answer is not Answer.WON:
             raise LeaseLost(*outcome.token)
@@ -227,7 +227,7 @@ def succeed_together(successes: Sequence[tuple[Fence, Committed]]) -> None:
     tries = 0
     while by_token:
         first = next(iter(by_token.values()))[0]
-        answers = first._jobs().succeed_jobs([outcome for _, outcome in by_token.values()], owner=first._owner)  # noqa: SLF001 - one of its own
+        answers = first._jobs().succeed_lastly([outcome for _, outcome in by_token.values()], owner=first._owner)  # noqa: SLF001 - one of its own
         for token, answer in answers.items():
             fence = by_token[token][0]
             if answer is Answer.WON:

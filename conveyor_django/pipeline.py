@@ -11,20 +11,21 @@ from __future__ import annotations
 import math
 import select
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from .arraytext import array_text, item_text
 from .db import Connection, DedicatedConnection, Unanswered
 from .sql import positional, statement
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 Request = tuple[str, Mapping[str, Any]]
 
@@ -54,6 +55,10 @@ class Pipeline:
         """
         if self.connection.prepare_threshold is None:
             return self._run_unprepared(requests)
+        return self.run_prepared(requests)
+
+    def run_prepared(self, requests: Sequence[Request]) -> list[list[Row]]:
+        """Do as `run` on a connection that is known to be no pooler's. In an open transaction it is a part of that."""
         # Before anything is sent: what cannot be written as text must not leave half a pipeline behind.
         listed = [(name, self._texts(name, params)) for name, params in requests]
         try:
@@ -61,17 +66,21 @@ class Pipeline:
         except psycopg.errors.InvalidSqlStatementName:
             # Discarded meanwhile, as psycopg does after a rollback with all that a session has. Nothing has happened.
             self._prepared.clear()
+            if self._pgconn.transaction_status != TransactionStatus.IDLE:
+                raise
             return self._run_prepared(listed)
 
     def _run_prepared(self, listed: Sequence[tuple[str, list[bytes | None]]]) -> list[list[Row]]:
-        with self.connection.lock:
-            try:
-                results = self._exchange(listed)
-            except BaseException:
-                # Of half an exchange nobody knows the rest.
-                self.connection.close()
-                raise
-        return [self._rows(result) for result in results]
+        self._prepare([name for name in dict.fromkeys(name for name, _ in listed) if name not in self._prepared])
+        return [self._rows(result) for result in self._exchange(self._send_queries, listed)]
+
+    def _prepare(self, names: Sequence[str]) -> None:
+        """Prepare statements by themselves: to parse one sets a snapshot, after which no BEGIN can say its level."""
+        if names:
+            # Up to the first that fails.
+            for name, result in zip(names, self._exchange(self._send_prepares, names), strict=False):
+                self._rows(result)
+                self._prepared.add(name)
 
     def _run_unprepared(self, requests: Sequence[Request]) -> list[list[Row]]:
         """Run them behind a pooler, where prepared statements may belong to somebody else's session."""
@@ -87,25 +96,34 @@ class Pipeline:
 
     # -- the protocol ---------------------------------------------------------------------------------------
 
-    def _exchange(self, listed: Sequence[tuple[str, list[bytes | None]]]) -> list[PGresult]:
-        """Send all, read all; return the result of each statement, up to the first that failed."""
+    def _send_prepares(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._pgconn.send_prepare(name.encode(), positional(name).text.encode())
+
+    def _send_queries(self, listed: Sequence[tuple[str, list[bytes | None]]]) -> None:
+        for name, texts in listed:
+            self._pgconn.send_query_prepared(name.encode(), texts)
+
+    def _exchange(self, send: Callable[[Sequence[T]], None], what: Sequence[T]) -> list[PGresult]:
+        """Send all, read all; return the result of each, up to the first that failed."""
+        with self.connection.lock:
+            try:
+                return self._exchanged(send, what)
+            except BaseException:
+                # Of half an exchange nobody knows the rest.
+                self.connection.close()
+                raise
+
+    def _exchanged(self, send: Callable[[Sequence[T]], None], what: Sequence[T]) -> list[PGresult]:
         pgconn = self._pgconn
         pgconn.enter_pipeline_mode()
-        new = [name for name in dict.fromkeys(name for name, _ in listed) if name not in self._prepared]
-        for name in new:
-            pgconn.send_prepare(name.encode(), positional(name).text.encode())
-        for name, texts in listed:
-            pgconn.send_query_prepared(name.encode(), texts)
+        send(what)
         pgconn.pipeline_sync()
         results: list[PGresult] = []
-        for number, result in enumerate(self._receive()):
+        for result in self._receive():
+            results.append(result)
             if result.status in _FAILED:
-                results.append(result)
                 break
-            if number < len(new):
-                self._prepared.add(new[number])
-            else:
-                results.append(result)
         if pgconn.status == _BAD and not (results and results[-1].status in _FAILED):
             raise psycopg.OperationalError(f"the connection was lost: {pgconn.get_error_message()}")
         if pgconn.status != _BAD:
@@ -142,6 +160,8 @@ class Pipeline:
             raise Unanswered(f"the server has not answered within {self._patience:g} s")
 
     def _rows(self, result: PGresult) -> list[Row]:
+        if result.status == ExecStatus.COMMAND_OK:
+            return []
         if result.status != ExecStatus.TUPLES_OK:
             raise error_from_result(result, self.connection.info.encoding)
         self._transformer.set_pgresult(result)

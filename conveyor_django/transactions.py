@@ -10,22 +10,16 @@ from typing import Any, Final
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from psycopg import IsolationLevel
-from psycopg.pq import TransactionStatus
 
 from .errors import ForeignWrite
+from .pipeline import Request
+from .preparing import run_command, run_prepared
+from .sql import statement
 
 # What a statement to another database may begin with.
 READING: Final = frozenset({"SELECT", "SHOW", "EXPLAIN", "PRAGMA", "SAVEPOINT", "RELEASE", "SET"})
-# The first release that bounds a whole transaction.
-HAS_TRANSACTION_TIMEOUT: Final = 170_000
-
-# A project may have set a tighter bound for statements.
-_BOUND_STATEMENTS: Final = """
-SELECT CASE WHEN current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND %s::interval
-            THEN set_config('statement_timeout', %s, true) END
-"""
-_BOUND_ALL: Final = f"{_BOUND_STATEMENTS.rstrip()}, set_config('transaction_timeout', %s, true)"
+# Before each run of a group; of several with one name the last one counts.
+SAVEPOINT: Final = "conveyor_run"
 
 
 @dataclass(slots=True)
@@ -49,9 +43,9 @@ def read_committed(alias: str, *, timeout: float | None = None) -> Iterator[Comm
     connection = connections[alias]
     commit = Commit()
     in_testcase = _in_testcase(connection)
-    with _beginning(connection, timeout if not in_testcase else None), transaction.atomic(using=alias):
+    with transaction.atomic(using=alias):
         if not in_testcase:
-            _set_up(connection, timeout)
+            _begin(connection, timeout)
         # Registered before any other hook, so that it runs before one of them can raise.
         transaction.on_commit(commit, using=alias)
         yield commit
@@ -69,41 +63,28 @@ def joined(alias: str) -> Iterator[None]:
     is_own = not is_open(alias) and not _in_testcase(connection)
     with transaction.atomic(using=alias):
         if is_own:
-            _set_up(connection, None)
+            _begin(connection, None)
         yield
 
 
-@contextmanager
-def _beginning(connection: BaseDatabaseWrapper, timeout: float | None) -> Iterator[None]:
-    """Have the driver name the level in its BEGIN, where a statement of ours follows that at once.
-
-    A round trip less than SET TRANSACTION; without that statement, BEGIN would only be sent with the handler's first.
-    """
-    if timeout is None:
-        yield
+def _begin(connection: BaseDatabaseWrapper, timeout: float | None) -> None:
+    """Begin, and have the server bound what is begun."""
+    begin: Request = ("session/begin", {})
+    bounds: list[Request] = []
+    if timeout is not None:
+        bounds.append(("session/bound_transaction", {"bound": f"{max(1, int(timeout * 1000))}ms"}))
+    if run_prepared(connection, [begin, *bounds]) is not None:
         return
-    connection.ensure_connection()
-    session = connection.connection
-    before, session.isolation_level = session.isolation_level, IsolationLevel.READ_COMMITTED
-    try:
-        yield
-    finally:
-        # Of any other state nothing is left: whoever finds the session so closes it.
-        if not session.closed and session.info.transaction_status == TransactionStatus.IDLE:
-            session.isolation_level = before
-
-
-def _set_up(connection: BaseDatabaseWrapper, timeout: float | None) -> None:
-    """Say what holds for the open transaction; the first statement in it."""
     with connection.cursor() as cursor:
-        if timeout is None:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            return
-        bound = f"{max(1, int(timeout * 1000))}ms"
-        if connection.pg_version >= HAS_TRANSACTION_TIMEOUT:  # type: ignore[attr-defined]
-            cursor.execute(_BOUND_ALL, (bound, bound, bound))
-        else:
-            cursor.execute(_BOUND_STATEMENTS, (bound, bound))
+        # The driver has sent the BEGIN before it.
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        for name, params in bounds:
+            cursor.execute(statement(name), params)
+
+
+def set_savepoint(connection: BaseDatabaseWrapper) -> None:
+    """Set SAVEPOINT in the open transaction."""
+    run_command(connection, f"SAVEPOINT {SAVEPOINT}")
 
 
 def is_open(alias: str) -> bool:

@@ -9,8 +9,9 @@ from typing import Any, Final, Protocol
 
 from django.db import connections, models
 
+from ..preparing import run_prepared, run_prepared_within
 from ..sql import statement
-from .cursors import binding_cursor, preparing_cursor
+from .cursors import binding_cursor
 
 Row = tuple[Any, ...]
 
@@ -35,10 +36,18 @@ class StatementManager(models.Manager[Any]):
         return self._fetched(connection.cursor(), name, params)
 
     def hot_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
-        """Do as `rows`, with a prepared statement where Django's connection can have one."""
-        if on is not None:
-            return self.rows(name, params, on)
-        return self._fetched(preparing_cursor(connections[self.db]), name, params)
+        """Do as `rows`, with a prepared statement where Django's connection can have one, outside of transactions."""
+        connection = connections[self.db] if on is None else None
+        if connection is not None and connection.get_autocommit():
+            answers = run_prepared(connection, [(name, _timed(params))])
+            if answers is not None:
+                return answers[0]
+        return self.rows(name, params, on)
+
+    def last_rows(self, name: str, params: dict[str, Any]) -> list[Row]:
+        """Do as `rows` for the last statement of an open transaction: its plan is pinned, if it can be prepared."""
+        answers = run_prepared_within(connections[self.db], [("session/pin_plans", {}), (name, _timed(params))])
+        return self.rows(name, params) if answers is None else answers[1]
 
     def bulk_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
         """Do as `rows`, with parameters that may be large."""
@@ -47,9 +56,14 @@ class StatementManager(models.Manager[Any]):
         return self._fetched(binding_cursor(connections[self.db]), name, params)
 
     def _fetched(self, cursor: Any, name: str, params: dict[str, Any]) -> list[Row]:
-        if params.get("now", 0) is None and (clock := frozen_now.get()) is not None:
-            params = params | {"now": clock()}
         with cursor:
-            cursor.execute(statement(name), params)
+            cursor.execute(statement(name), _timed(params))
             rows: list[Row] = cursor.fetchall()
             return rows
+
+
+def _timed(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with a frozen clock's time, where there is one and they have none."""
+    if params.get("now", 0) is None and (clock := frozen_now.get()) is not None:
+        return params | {"now": clock()}
+    return params

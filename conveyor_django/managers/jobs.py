@@ -137,6 +137,10 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements):
         """End runs as succeeded, fenced; the answer names every token given."""
         return answers_from(self.rows("succeed_jobs", succeed_params(outcomes, owner, now), on))
 
+    def succeed_lastly(self, outcomes: Sequence[Succeed], *, owner: uuid.UUID) -> dict[Token, Answer]:
+        """Do as `succeed_jobs` at the end of the open transaction: what comes after it is the commit."""
+        return answers_from(self.last_rows("succeed_jobs", succeed_params(outcomes, owner)))
+
     def end_attempts(
         self,
         outcomes: Sequence[Ended],

@@ -23,7 +23,7 @@ from ..effects import succeed_together
 from ..errors import LeaseLost
 from ..log import event, get_logger
 from ..outcomes import Committed
-from ..transactions import read_committed, writes_refused_elsewhere
+from ..transactions import SAVEPOINT, read_committed, set_savepoint, writes_refused_elsewhere
 from .atomic import MARGIN_SECONDS
 from .handler import Handlers
 from .inflight import Held
@@ -65,9 +65,8 @@ class GroupTransaction:
         self._paces = paces
         self._connection: Any = connections[alias]
         self._parts: list[Part] = []
-        # Whether the last run is open still, and its savepoint, once it has one.
-        self._is_open = False
-        self._savepoint: str | None = None
+        # Whether the last run is open still, and has its savepoint.
+        self._is_open = self._has_savepoint = False
         self._must_be_alone = False
         # All that have begun, in their order; those of them that have to be run again, alone; and the end of the run
         # that has lost its lease, if one has.
@@ -93,10 +92,11 @@ class GroupTransaction:
 
     def call(self, run: Run) -> Finished | None:
         """Run a handler after a savepoint of its own; None where the commit or the next run decides how it ended."""
-        self._is_open, self._savepoint = True, None
+        self._is_open, self._has_savepoint = True, False
         self._begun.append(run.held)
         try:
-            self._savepoint = self._connection.savepoint()
+            set_savepoint(self._connection)
+            self._has_savepoint = True
             with writes_refused_elsewhere(self._alias, run.held.claimed.task), self._watched():
                 success = self._handlers.call_in_group(run)
             is_intact = self._is_intact()
@@ -127,8 +127,8 @@ class GroupTransaction:
         del connection.atomic_blocks[1:]
         connection.savepoint_ids.clear()
         connection.needs_rollback = False
-        if self._savepoint is not None:
-            connection.savepoint_rollback(self._savepoint)
+        if self._has_savepoint:
+            connection.savepoint_rollback(SAVEPOINT)
         self._take_hooks()
 
     def again(self) -> list[Held]:

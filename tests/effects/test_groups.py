@@ -30,7 +30,7 @@ ABC = ("a", "b", "c")
 
 @pytest.fixture
 def one(bench: Any, effects: Effects) -> Iterator[Crew]:
-    """One thread: up to eight that are claimed at once are one group, more of them two."""
+    """One thread: up to sixteen that are claimed at once are one group, more of them two."""
     with crew(bench.connection) as made:
         yield made
 
@@ -43,11 +43,12 @@ def execute(sql: str) -> None:
 def test_they_commit_together_and_their_hooks_come_after_that(one: Crew, effects: Effects) -> None:
     seen = []
     scripts["a"] = lambda: transaction.on_commit(lambda: seen.append(dict(states())))
-    ends = one.run_all(*"abcdefghij")
-    assert commits() == [{"first"}, set("abcdefgh"), set("ij")]
+    names = "abcdefghijklmnopqr"
+    ends = one.run_all(*names)
+    assert commits() == [{"first"}, set(names[:16]), set(names[16:])]
     assert seen[0]["b"] == "succeeded"
-    assert hooks == list("abcdefghij")
-    assert effects() == sorted([*"abcdefghij", "first"])
+    assert hooks == list(names)
+    assert effects() == sorted([*names, "first"])
     assert {type(end.outcome) for end in ends.values()} == {Committed}
     assert Job.objects.get(pk=ends["b"].held.claimed.id).ledger.get().result == "b"
 
@@ -323,15 +324,15 @@ def test_what_waits_behind_slow_ones_is_given_to_others(bench: Any, effects: Eff
     with crew(bench.connection, threads=3) as made:
         made.paces.seconds = 0.0
         scripts["a"] = scripts["b"] = lambda: go_on.wait(PATIENCE)
-        held = made.run(*"abcdefghi")
+        held = made.run(*"abcdefghijklmnopq")
         wait_until(lambda: calls["a"] == calls["b"] == 1, "two have begun, and no third serves the line")
         assert calls["c"] == 0
-        wait_until(lambda: made.executor.relieve() or made.ends.qsize() == 7, "the others have ended")
+        wait_until(lambda: made.executor.relieve() or made.ends.qsize() == 15, "the others have ended")
         assert not held["a"].ended
         assert not held["b"].ended
         go_on.set()
         made.finish(held)
-    assert len(effects()) == 10
+    assert len(effects()) == 18
 
 
 def test_a_task_that_is_not_quick_runs_alone(one: Crew, effects: Effects) -> None:

@@ -1,0 +1,143 @@
+"""Prepared statements on Django's connections, where they are safe, past the cursors of psycopg and Django.
+
+Django writes parameters into the text of a statement, which the server parses and plans anew each time: for an enqueue,
+or the success of one small job, that takes longer than to run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import psycopg
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.postgresql.base import Cursor, ServerBindingCursor
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+from .pipeline import Pipeline, Request, Row
+
+# How often a connection is used before anything is prepared on it: one that lives for a request pays nothing.
+USES_BEFORE: Final = 5
+_NEVER: Final = -1
+
+# How often each connection was used, until it prepares; or that it never does.
+_uses: Final[WeakKeyDictionary[psycopg.Connection[Any], int]] = WeakKeyDictionary()
+
+# Django's own classes of the driver's cursor.
+_OWN: Final[frozenset[Any]] = frozenset({Cursor, ServerBindingCursor})
+_GOOD: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
+# The statement is gone: somebody has discarded what the session had. Or it cannot be made: somebody's has that name. Or
+# a migration has changed the type of what it returns.
+_UNUSABLE: Final = (
+    psycopg.errors.InvalidSqlStatementName,
+    psycopg.errors.DuplicatePreparedStatement,
+    psycopg.errors.FeatureNotSupported,
+)
+
+
+def run_prepared(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
+    """Run statements as the first ones on an idle connection, in one round trip; return the rows of each.
+
+    None where nothing is to be prepared, or could be: then nothing was done. Raises Django's errors.
+    """
+    if not is_unwatched(wrapper) or not _may_prepare(wrapper):
+        return None
+    return _run(wrapper, requests)
+
+
+def run_prepared_within(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
+    """Do as `run_prepared` in an open transaction that has begun with it.
+
+    Not where the driver prepares too: after a rollback, to a savepoint even, it discards all that a session has.
+    """
+    raw = wrapper.connection
+    if not is_unwatched(wrapper) or _uses.get(raw, 0) <= USES_BEFORE or raw.prepare_threshold is not None:
+        return None
+    if raw.info.transaction_status != TransactionStatus.INTRANS:
+        return None
+    return _run(wrapper, requests)
+
+
+def run_command(wrapper: BaseDatabaseWrapper, command: str) -> None:
+    """Run a command that has no parameters and no answer, such as SAVEPOINT. Raises Django's errors."""
+    if not is_unwatched(wrapper):
+        with wrapper.cursor() as cursor:
+            cursor.execute(command)
+        return
+    with wrapper.wrap_database_errors:
+        _executed(wrapper.connection, command)
+
+
+def is_unwatched(wrapper: BaseDatabaseWrapper) -> bool:
+    """Say whether a statement may go by another way than Django's cursor.
+
+    Not where queries are logged or wrapped, whose readers want to see them all; nor past a driver's cursor that is not
+    Django's own, which is there to watch.
+    """
+    raw = wrapper.connection
+    return (
+        isinstance(raw, psycopg.Connection)
+        and not wrapper.queries_logged
+        and not wrapper.execute_wrappers
+        and raw.cursor_factory in _OWN
+    )
+
+
+def _may_prepare(wrapper: BaseDatabaseWrapper) -> bool:
+    """Say whether the next statements on this connection are to be prepared, which counts as a use.
+
+    Not in the midst of a transaction: it would break if the session's statements had been discarded. Not behind a
+    pooler, whose sessions others use too.
+    """
+    raw = wrapper.connection
+    if raw.info.transaction_status != TransactionStatus.IDLE:
+        return False
+    uses = _uses.get(raw, 0)
+    if uses == USES_BEFORE:
+        uses = _uses[raw] = uses + 1 if _is_allowed(wrapper) else _NEVER
+    elif 0 <= uses < USES_BEFORE:
+        _uses[raw] = uses + 1
+    return uses > USES_BEFORE
+
+
+def _is_allowed(wrapper: BaseDatabaseWrapper) -> bool:
+    """Say whether a connection may have prepared statements. Asks the server, outside of any transaction."""
+    options = wrapper.settings_dict["OPTIONS"]
+    if options.get("prepare_threshold", 0) is None or wrapper.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
+        return False
+    with wrapper.wrap_database_errors:
+        return not is_pooled(wrapper.connection)
+
+
+def is_pooled(raw: psycopg.Connection[Any]) -> bool:
+    """Say whether a pooler stands between: it invents the process id that it reports at connect.
+
+    Asked without the BEGIN that the driver would send before it on a connection that is not in autocommit.
+    """
+    pid = _executed(raw, "SELECT pg_backend_pid()").get_value(0, 0)
+    return pid is None or int(pid) != raw.info.backend_pid
+
+
+def _executed(raw: psycopg.Connection[Any], command: str) -> PGresult:
+    with raw.lock:
+        result = raw.pgconn.exec_(command.encode())
+    if result.status not in _GOOD:
+        raise error_from_result(result, raw.info.encoding)
+    return result
+
+
+def _run(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
+    wrapper.validate_thread_sharing()
+    raw = wrapper.connection
+    with wrapper.wrap_database_errors:
+        try:
+            return Pipeline(raw).run_prepared(requests)
+        except _UNUSABLE:
+            _uses[raw] = _NEVER
+            # Outside of a transaction nothing has happened, so all may be sent once more, by cursors.
+            if raw.info.transaction_status != TransactionStatus.IDLE:
+                raise
+            return None
