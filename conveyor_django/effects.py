@@ -16,7 +16,7 @@ from .managers.jobs import JobManager
 from .outcomes import Answer, Claimed, Committed
 from .retry import exponential_delay
 from .stored import result_text
-from .transactions import is_open, on_event_loop, read_committed, writes_refused_elsewhere
+from .transactions import is_open, kept_whole, on_event_loop, read_committed, refuse_if_gone
 
 logger = get_logger("effects")
 
@@ -107,15 +107,17 @@ class Fence:
     def success(self, *, timeout: float | None = None) -> Iterator[Effect]:
         """Open a transaction that ends with the fenced success: the job's ledger row and its transition.
 
-        `timeout` bounds it in the database, in seconds. Raises LeaseLost, UnstorableResult, LeftOpen, ForeignWrite and
+        `timeout` bounds it in the database, in seconds. Raises LeaseLost, UnstorableResult, LeftOpen, ForeignWrite,
+        TransactionGone and
         what the block raises; nothing is committed then. An exception after the commit (an on_commit hook of the
         handler's) is logged: the job has succeeded (rule 6).
         """
         effect, commit, outcome = Effect(), None, None
         try:
             with read_committed(self.alias, timeout=timeout) as commit:
-                with writes_refused_elsewhere(self.alias, self.claimed.task):
+                with kept_whole(self.alias, self.claimed.task):
                     yield effect
+                refuse_if_gone(self.alias, commit, self.claimed.task)
                 outcome = self.success_of(effect.result)
                 self._succeed(outcome)
             if not commit.done:

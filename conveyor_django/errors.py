@@ -91,6 +91,17 @@ class LeftOpen(ConveyorError):
         )
 
 
+class TransactionGone(ConveyorError):
+    """An atomic handler or effect has lost its transaction, or would have ended it: its writes count for nothing."""
+
+    def __init__(self, task: str, how: str) -> None:
+        super().__init__(
+            f"{task} {how}, but its transaction is atomic with its job, and Conveyor ends it. Leave that out; for a "
+            f"part that may be undone by itself use `with transaction.atomic():`, for commits of your own a task "
+            f"without atomic=True."
+        )
+
+
 class NotAllowedHere(ConveyorError, RuntimeError):
     """A member of the context was called where it could not keep its promise."""
 

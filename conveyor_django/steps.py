@@ -16,7 +16,7 @@ from .errors import InvalidStep, LeaseLost, NotAllowedHere, describe
 from .jsonrule import is_storable
 from .outcomes import Answer
 from .stored import result_text
-from .transactions import is_open, read_committed, writes_refused_elsewhere
+from .transactions import is_open, kept_whole, read_committed, refuse_if_gone
 
 MAX_STEP_LENGTH: Final = 255
 
@@ -49,9 +49,11 @@ class Steps:
         with self._named("atomic_step", name) as recorded:
             if recorded:
                 return recorded[0]
-            with read_committed(self._fence.alias):
-                with writes_refused_elsewhere(self._fence.alias, self._fence.claimed.task):
+            alias, task = self._fence.alias, self._fence.claimed.task
+            with read_committed(alias) as commit:
+                with kept_whole(alias, task):
                     value = self._sync_only("atomic_step", name, fn(*args, **kwargs))
+                refuse_if_gone(alias, commit, task)
                 answer, stored = self._fence.record(name, self._text(name, value))
                 # Won before would be another transaction's: this one's writes must not be added to it.
                 if answer is not Answer.WON:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,14 +11,19 @@ from typing import Any, Final
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.pq import TransactionStatus
 
-from .errors import ForeignWrite
+from .errors import ForeignWrite, TransactionGone
 from .pipeline import Request
 from .preparing import run_command, run_prepared
 from .sql import statement
 
 # What a statement to another database may begin with.
 READING: Final = frozenset({"SELECT", "SHOW", "EXPLAIN", "PRAGMA", "SAVEPOINT", "RELEASE", "SET"})
+# What ends a transaction; ROLLBACK TO goes back to a savepoint only.
+_ENDS: Final = re.compile(
+    r"\s*(COMMIT|END|ABORT|ROLLBACK(?!\s+((WORK|TRANSACTION)\s+)?TO\b)|PREPARE\s+TRANSACTION)\b", re.IGNORECASE
+)
 # Before each run of a group; of several with one name the last one counts.
 SAVEPOINT: Final = "conveyor_run"
 
@@ -27,6 +33,8 @@ class Commit:
     """Whether a transaction has committed."""
 
     done: bool = False
+    # The driver's connection that it was begun on.
+    session: Any = None
 
     def __call__(self) -> None:
         """Note that it has."""
@@ -46,6 +54,7 @@ def read_committed(alias: str, *, timeout: float | None = None) -> Iterator[Comm
     with transaction.atomic(using=alias):
         if not in_testcase:
             _begin(connection, timeout)
+        commit.session = connection.connection
         # Registered before any other hook, so that it runs before one of them can raise.
         transaction.on_commit(commit, using=alias)
         yield commit
@@ -102,6 +111,31 @@ def on_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def refuse_if_gone(alias: str, commit: Commit, task: str) -> None:
+    """Raise TransactionGone where what is open on `alias` is no longer the transaction of `commit`."""
+    connection = connections[alias]
+    if connection.connection is not commit.session or not connection.in_atomic_block:
+        raise TransactionGone(task, "has closed its connection")
+    if commit.session.info.transaction_status == TransactionStatus.IDLE:
+        raise TransactionGone(task, "has ended its transaction")
+
+
+@contextmanager
+def kept_whole(alias: str, task: str) -> Iterator[None]:
+    """Refuse what would end the open transaction of this thread on `alias`, or stay when it rolls back.
+
+    That is a raw COMMIT or ROLLBACK, and a write to any other database.
+    """
+
+    def refuse_end(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        if isinstance(sql, str) and _ENDS.match(sql):
+            raise TransactionGone(task, f"was about to execute {sql.strip()!r}")
+        return execute(sql, params, many, context)
+
+    with connections[alias].execute_wrapper(refuse_end), writes_refused_elsewhere(alias, task):
+        yield
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, connection, connections, transaction
 
 from conveyor_django.effects import Fence
-from conveyor_django.errors import ForeignWrite, LeaseLost, LeftOpen, UnstorableResult
+from conveyor_django.errors import ForeignWrite, LeaseLost, LeftOpen, TransactionGone, UnstorableResult
 from conveyor_django.models import Job, Ledger
 from conveyor_django.transactions import writes_refused_elsewhere
 from conveyor_django.worker.atomic import NotBegun, run_atomically
@@ -189,6 +189,54 @@ def test_a_block_left_open_is_an_error_and_nothing_commits(held, fence, owner):
         connection.close()
     assert not held.over
     assert Job.objects.get().priority == 0
+
+
+@pytest.mark.parametrize(
+    "sql", ["COMMIT", " commit and chain", "END", "ABORT", "ROLLBACK", "rollback work", "PREPARE TRANSACTION 'x'"]
+)
+def test_what_would_end_the_transaction_is_refused(held, fence, sql):
+    def handler():
+        Job.objects.filter(pk=held.claimed.id).update(priority=7)
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    with pytest.raises(TransactionGone, match="about to execute"):
+        run_atomically(fence, handler)
+    assert (Job.objects.get().priority, Job.objects.get().state) == (0, "running")
+
+
+def test_what_goes_back_to_a_savepoint_is_not(held, fence):
+    def handler():
+        for back in ("ROLLBACK TO a", "ROLLBACK WORK TO SAVEPOINT a", "rollback transaction to a"):
+            for sql in ("SAVEPOINT a", back):
+                with connection.cursor() as cursor:
+                    cursor.execute(sql)
+
+    run_atomically(fence, handler)
+    assert Job.objects.get().state == "succeeded"
+
+
+def reconnect():
+    connection.close()
+    connection.connect()
+
+
+def roll_back_by_the_driver():
+    connection.connection.rollback()
+
+
+@pytest.mark.parametrize("end", [reconnect, roll_back_by_the_driver])
+def test_what_has_ended_it_all_the_same_is_no_success(held, fence, end):
+    def handler():
+        Job.objects.filter(pk=held.claimed.id).update(priority=7)
+        end()
+
+    try:
+        with pytest.raises(TransactionGone):
+            run_atomically(fence, handler)
+    finally:
+        connection.close()
+    assert (Job.objects.get().priority, Job.objects.get().state) == (0, "running")
 
 
 def test_writes_to_another_database_are_refused_reads_are_not(held):
