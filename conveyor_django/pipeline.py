@@ -30,6 +30,8 @@ Row = tuple[Any, ...]
 Request = tuple[str, Mapping[str, Any]]
 
 _BAD: Final = ConnStatus.BAD
+# No wait in C is longer, in seconds: an exception from another thread is raised between two of them.
+_SLICE: Final = 0.1
 _SYNC: Final = ExecStatus.PIPELINE_SYNC
 _FAILED: Final = {ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE}
 # The statements that each connection has: one may be used through several pipelines, one after the other.
@@ -94,6 +96,13 @@ class Pipeline:
     def _texts(self, name: str, params: Mapping[str, Any]) -> list[bytes | None]:
         return [_text(params[parameter]) for parameter in positional(name).parameters]
 
+    def command(self, text: str) -> PGresult:
+        """Run a statement without parameters, such as SAVEPOINT, as it is. Raises as `run` does."""
+        result = self._guarded(lambda: self._commanded(text))
+        if result.status in _FAILED:
+            raise error_from_result(result, self.connection.info.encoding)
+        return result
+
     # -- the protocol ---------------------------------------------------------------------------------------
 
     def _send_prepares(self, names: Sequence[str]) -> None:
@@ -106,13 +115,28 @@ class Pipeline:
 
     def _exchange(self, send: Callable[[Sequence[T]], None], what: Sequence[T]) -> list[PGresult]:
         """Send all, read all; return the result of each, up to the first that failed."""
+        return self._guarded(lambda: self._exchanged(send, what))
+
+    def _guarded(self, talk: Callable[[], T]) -> T:
         with self.connection.lock:
             try:
-                return self._exchanged(send, what)
+                return talk()
             except BaseException:
                 # Of half an exchange nobody knows the rest.
                 self.connection.close()
                 raise
+
+    def _commanded(self, text: str) -> PGresult:
+        pgconn = self._pgconn
+        until = time.monotonic() + self._patience
+        pgconn.send_query(text.encode())
+        self._flush(until)
+        last: PGresult | None = None
+        while (result := self._next(until)) is not None:
+            last = result
+        if last is None or (pgconn.status == _BAD and last.status not in _FAILED):
+            raise psycopg.OperationalError(f"the connection was lost: {pgconn.get_error_message()}")
+        return last
 
     def _exchanged(self, send: Callable[[Sequence[T]], None], what: Sequence[T]) -> list[PGresult]:
         pgconn = self._pgconn
@@ -134,17 +158,11 @@ class Pipeline:
         """Return all results up to the Sync, or up to the end of the connection."""
         pgconn = self._pgconn
         until = time.monotonic() + self._patience
-        while pgconn.flush():
-            # The server may want to be rid of answers before it reads on.
-            self._wait(select.POLLIN | select.POLLOUT, until)
-            pgconn.consume_input()
+        self._flush(until)
         results: list[PGresult] = []
         while True:
-            while pgconn.is_busy():
-                self._wait(select.POLLIN, until)
-                pgconn.consume_input()
             # None stands between the results of one statement and of the next.
-            result = pgconn.get_result()
+            result = self._next(until)
             if result is None:
                 if pgconn.status == _BAD:
                     return results
@@ -153,11 +171,23 @@ class Pipeline:
             else:
                 results.append(result)
 
+    def _flush(self, until: float) -> None:
+        while self._pgconn.flush():
+            # The server may want to be rid of answers before it reads on.
+            self._wait(select.POLLIN | select.POLLOUT, until)
+            self._pgconn.consume_input()
+
+    def _next(self, until: float) -> PGresult | None:
+        while self._pgconn.is_busy():
+            self._wait(select.POLLIN, until)
+            self._pgconn.consume_input()
+        return self._pgconn.get_result()
+
     def _wait(self, events: int, until: float) -> None:
         self._poll.register(self._pgconn.socket, events)
-        left = until - time.monotonic()
-        if not self._poll.poll(None if math.isinf(left) else max(0.0, left) * 1000):
-            raise Unanswered(f"the server has not answered within {self._patience:g} s")
+        while not self._poll.poll(max(0.0, min(_SLICE, until - time.monotonic())) * 1000):
+            if time.monotonic() >= until:
+                raise Unanswered(f"the server has not answered within {self._patience:g} s")
 
     def _rows(self, result: PGresult) -> list[Row]:
         if result.status == ExecStatus.COMMAND_OK:

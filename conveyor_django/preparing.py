@@ -13,9 +13,7 @@ from weakref import WeakKeyDictionary
 import psycopg
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.base import Cursor, ServerBindingCursor
-from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus, TransactionStatus
-from psycopg.pq.abc import PGresult
+from psycopg.pq import TransactionStatus
 
 from .pipeline import Pipeline, Request, Row
 
@@ -28,7 +26,6 @@ _uses: Final[WeakKeyDictionary[psycopg.Connection[Any], int]] = WeakKeyDictionar
 
 # Django's own classes of the driver's cursor.
 _OWN: Final[frozenset[Any]] = frozenset({Cursor, ServerBindingCursor})
-_GOOD: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 # The statement is gone: somebody has discarded what the session had. Or it cannot be made: somebody's has that name. Or
 # a migration has changed the type of what it returns.
 _UNUSABLE: Final = (
@@ -36,6 +33,10 @@ _UNUSABLE: Final = (
     psycopg.errors.DuplicatePreparedStatement,
     psycopg.errors.FeatureNotSupported,
 )
+
+
+class StatementsGone(Exception):
+    """The session's prepared statements were discarded in the midst of a transaction, which is broken by that."""
 
 
 def run_prepared(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
@@ -51,7 +52,8 @@ def run_prepared(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> l
 def run_prepared_within(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
     """Do as `run_prepared` in an open transaction that has begun with it.
 
-    Not where the driver prepares too: after a rollback, to a savepoint even, it discards all that a session has.
+    Not where the driver prepares too: after a rollback, to a savepoint even, it discards all that a session has. Raises
+    StatementsGone.
     """
     raw = wrapper.connection
     if not is_unwatched(wrapper) or _uses.get(raw, 0) <= USES_BEFORE or raw.prepare_threshold is not None:
@@ -68,7 +70,7 @@ def run_command(wrapper: BaseDatabaseWrapper, command: str) -> None:
             cursor.execute(command)
         return
     with wrapper.wrap_database_errors:
-        _executed(wrapper.connection, command)
+        Pipeline(wrapper.connection).command(command)
 
 
 def is_unwatched(wrapper: BaseDatabaseWrapper) -> bool:
@@ -117,16 +119,8 @@ def is_pooled(raw: psycopg.Connection[Any]) -> bool:
 
     Asked without the BEGIN that the driver would send before it on a connection that is not in autocommit.
     """
-    pid = _executed(raw, "SELECT pg_backend_pid()").get_value(0, 0)
+    pid = Pipeline(raw).command("SELECT pg_backend_pid()").get_value(0, 0)
     return pid is None or int(pid) != raw.info.backend_pid
-
-
-def _executed(raw: psycopg.Connection[Any], command: str) -> PGresult:
-    with raw.lock:
-        result = raw.pgconn.exec_(command.encode())
-    if result.status not in _GOOD:
-        raise error_from_result(result, raw.info.encoding)
-    return result
 
 
 def _run(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
@@ -135,9 +129,9 @@ def _run(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list
     with wrapper.wrap_database_errors:
         try:
             return Pipeline(raw).run_prepared(requests)
-        except _UNUSABLE:
+        except _UNUSABLE as error:
             _uses[raw] = _NEVER
             # Outside of a transaction nothing has happened, so all may be sent once more, by cursors.
             if raw.info.transaction_status != TransactionStatus.IDLE:
-                raise
+                raise StatementsGone(str(error).strip()) from error
             return None

@@ -13,6 +13,7 @@ from ..endings import Ending
 from ..errors import JobCancelled, LeaseLost, TaskTimeout, UnstorableResult
 from ..log import event, get_logger
 from ..outcomes import Committed
+from ..preparing import StatementsGone
 from ..retry import MAX_DELAY, exponential_delay
 from ..states import Verb
 from . import decide
@@ -57,7 +58,8 @@ class Ends:
             return self._ended(run, why, Verb.CANCEL if isinstance(why, JobCancelled) else None)
         if isinstance(error, NotBegun):
             return Finished(run.held, decide.not_begun(claimed, error.__cause__ or error))
-        if isinstance(error, LeaseLost):
+        if isinstance(error, (LeaseLost, StatementsGone)):
+            # Neither is the handler's failure: the run costs no attempt.
             return Finished(run.held, decide.given_back(claimed, str(error)), run)
         return self._ended(run, error)
 

@@ -164,6 +164,9 @@ class Executor:
         if run is not None and run.is_async and finished is None:
             self._coroutines.submit(run)
             return
+        if held.resting and held.place is not None:
+            # It waits for others now: no time of its own runs.
+            self._board.excuse(held.place)
         if run is not None:
             self._grouping.note(run, began, alone=group is None)
         if finished is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,13 +22,14 @@ from ..effects import succeed_together
 from ..errors import LeaseLost
 from ..log import event, get_logger
 from ..outcomes import Committed
-from ..transactions import SAVEPOINT, read_committed, set_savepoint, writes_refused_elsewhere
+from ..transactions import SAVEPOINT, kept_whole, read_committed, set_savepoint
 from .atomic import MARGIN_SECONDS
 from .handler import Handlers
 from .inflight import Held
 from .paces import Paces
 from .runs import Finished, Run
 from .traces import leaves_traces
+from .upkeep import close, is_at_rest
 
 logger = get_logger("worker.group")
 
@@ -73,6 +73,7 @@ class GroupTransaction:
         self._begun: list[Held] = []
         self._again: set[Held] = set()
         self.has_begun = False
+        self._wrappers = list(self._connection.execute_wrappers)
         self._lost: list[Finished] = []
 
     def around(self, run_all: Callable[[], object], *, timeout: float) -> None:
@@ -97,7 +98,8 @@ class GroupTransaction:
         try:
             set_savepoint(self._connection)
             self._has_savepoint = True
-            with writes_refused_elsewhere(self._alias, run.held.claimed.task), self._watched():
+            self._watch()
+            with kept_whole(self._alias, run.held.claimed.task):
                 success = self._handlers.call_in_group(run)
             is_intact = self._is_intact()
             # From here on nothing interrupts it.
@@ -117,9 +119,11 @@ class GroupTransaction:
 
     def tidy(self) -> None:
         """Undo what the last run did, unless it has ended well. Raises Undone where that is impossible."""
+        connection = self._connection
+        # Not by a context manager of the run's: an interrupt may come between its steps.
+        connection.execute_wrappers = self._wrappers
         if not self._is_open:
             return
-        connection = self._connection
         self._is_open = self._must_be_alone = False
         if not connection.in_atomic_block or self._status() not in _OPEN:
             raise Undone("the session is lost, or a statement was left unfinished")
@@ -129,6 +133,8 @@ class GroupTransaction:
         connection.needs_rollback = False
         if self._has_savepoint:
             connection.savepoint_rollback(SAVEPOINT)
+        elif self._status() != TransactionStatus.INTRANS:
+            raise Undone("a savepoint could not be set")
         self._take_hooks()
 
     def again(self) -> list[Held]:
@@ -139,13 +145,20 @@ class GroupTransaction:
         """Give the end of each run that has succeeded, its hooks run; of a transaction undone, that of the lost one."""
         yield from self._lost
         for part in self._parts:
+            # Each waits for the hooks of those before it.
+            part.run.held.rest()
+        for part in self._parts:
             run, fence = part.run, part.run.fence
+            run.held.begin(run.timeout)
             fence.committed, fence.result = part.success, run.value
             try:
                 self._connection.run_on_commit = part.hooks
                 self._connection.run_and_clear_commit_hooks()
             except BaseException as error:  # noqa: BLE001 - it came too late to matter (rule 6)
                 fence.log_after_commit("job.hook_failed", error)
+            if not is_at_rest(self._connection):
+                # A hook has left something open, which the next ones must not be a part of.
+                close(self._connection)
             yield Finished(run.held, part.success, run)
 
     def _succeed(self) -> None:
@@ -179,9 +192,8 @@ class GroupTransaction:
         )  # fmt: skip
         self._parts.clear()
 
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Refuse statements whose traces its neighbours would meet."""
+    def _watch(self) -> None:
+        """Refuse statements whose traces its neighbours would meet, until `tidy`."""
 
         def look(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
             if leaves_traces(sql):
@@ -190,8 +202,7 @@ class GroupTransaction:
                 raise MustRunAlone
             return execute(sql, params, many, context)
 
-        with self._connection.execute_wrapper(look):
-            yield
+        self._connection.execute_wrappers = [*self._wrappers, look]
 
     def _is_intact(self) -> bool:
         """Say whether the run has left the transaction as it was given it."""
@@ -210,9 +221,14 @@ class GroupTransaction:
             return True
         if run.held.is_told:
             return False
-        while error is not None:
+        if not self._has_savepoint:
+            # Its handler was not called.
+            return True
+        seen: set[int] = set()
+        while error is not None and id(error) not in seen:
             if is_transient(error):
                 return True
+            seen.add(id(error))
             error = error.__cause__ or error.__context__
         return False
 

@@ -18,7 +18,8 @@ _COMMENT_LINE: Final = re.compile(r"^\s*--.*$", re.MULTILINE)
 # Functions whose effect lasts as long as the transaction: settings; locks by number; notifications, of which equal ones
 # are folded; the transaction's own number and snapshot, which members share. And a second statement.
 _LASTING: Final = re.compile(
-    r"set_config|advisory|pg_notify|pg_current_xact|txid_|pg_export_snapshot|;\s*\S", re.IGNORECASE
+    r"set_config|pg_settings|advisory|pg_notify|pg_current_xact|txid_|pg_export_snapshot|conveyor_run|/\*.*/\*|;\s*\S",
+    re.IGNORECASE | re.DOTALL,
 )
 _INTO: Final = re.compile(r"\binto\b", re.IGNORECASE)
 

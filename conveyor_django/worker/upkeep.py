@@ -29,17 +29,17 @@ class ConnectionUpkeep:
             if connection.in_atomic_block or not (rested or _has_something_to_say(connection)):
                 continue
             if not connection.is_usable():
-                _close(connection)
+                close(connection)
 
     def after(self) -> list[str]:
         """Close what a handler left in an error or in a transaction; return the aliases left in one."""
         left_open = []
         for connection in self._open_connections():
-            if connection.in_atomic_block or not _is_idle(connection):
+            if not is_at_rest(connection):
                 left_open.append(connection.alias)
-                _close(connection)
+                close(connection)
             elif connection.errors_occurred:
-                _close(connection)
+                close(connection)
         self._used_at = time.monotonic()
         return left_open
 
@@ -49,11 +49,11 @@ class ConnectionUpkeep:
         return [wrapper for wrapper in self._wrappers if wrapper.connection is not None]
 
 
-def _is_idle(connection: Any) -> bool:
+def is_at_rest(connection: Any) -> bool:
     """Say whether nothing is left open: no transaction, and no statement that an interrupt cut short."""
     info = getattr(connection.connection, "info", None)
     idle = info is None or info.transaction_status == TransactionStatus.IDLE
-    return idle and bool(connection.get_autocommit())
+    return idle and not connection.in_atomic_block and bool(connection.get_autocommit())
 
 
 def _has_something_to_say(connection: Any) -> bool:
@@ -66,7 +66,8 @@ def _has_something_to_say(connection: Any) -> bool:
     return bool(poll.poll(0))
 
 
-def _close(connection: Any) -> None:
+def close(connection: Any) -> None:
+    """Close Django's connection, whatever a handler or hook has left on it."""
     # A handler that was stopped inside an atomic block leaves its marks, and Django would refuse the close.
     connection.in_atomic_block = False
     connection.savepoint_ids.clear()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, DataError, IntegrityError, ProgrammingError, connection, connections, transaction
+from django.db import DatabaseError, DataError, IntegrityError, connection, connections, transaction
 from django.db.backends.postgresql.base import Cursor
 from django.test.utils import CaptureQueriesContext
 from psycopg.errors import CheckViolation
@@ -192,7 +192,7 @@ def test_what_is_discarded_within_a_transaction_fails_that_one_alone() -> None:
             Job.objects.succeed_lastly([Succeed(id=404, version=1)], owner=OWNER)
     with read_committed("default", timeout=60.0), connection.cursor() as cursor:
         cursor.execute("DEALLOCATE ALL")
-        with pytest.raises(ProgrammingError, match="pin_plans"):
+        with pytest.raises(preparing.StatementsGone, match="pin_plans"):
             Job.objects.succeed_lastly([Succeed(id=404, version=1)], owner=OWNER)
     with read_committed("default", timeout=60.0):
         assert Job.objects.succeed_lastly([Succeed(id=404, version=1)], owner=OWNER) == {(404, 1): Answer.LOST}

@@ -26,7 +26,7 @@ from conveyor_django.worker.runs import Finished
 
 from .bench import LEASE, A, Bench
 from .jobs import insert_effect
-from .waits import PATIENCE
+from .waits import PATIENCE, wait_until
 
 # What the member of each name does after its write; and how often each was called, and whose hooks ran, in order.
 scripts: dict[str, Callable[[], object]] = {}
@@ -102,11 +102,15 @@ class Crew:
         """Wait for their ends, and write the outcomes."""
         ends = {end.held.token: end for end in [self.ends.get(timeout=PATIENCE) for _ in held]}
         for end in ends.values():
-            assert self.bench.finish(end) in {Answer.WON, Answer.LOST}
+            # Busy, while the thread still has what a handler left open.
+            wait_until(partial(self._is_answered, end), "its outcome is answered for")
             self.inflight.drop(end.held.token)
             assert end.held.place is not None
             self.board.clear(end.held.place)
         return {name: ends[one.token] for name, one in held.items()}
+
+    def _is_answered(self, end: Finished) -> bool:
+        return self.bench.finish(end) in {Answer.WON, Answer.LOST}
 
     def close(self) -> None:
         """End the threads, and fail if one had ended by itself, or an end came twice."""
