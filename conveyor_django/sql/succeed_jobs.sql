@@ -41,8 +41,14 @@ SELECT given.id, given.version,
             WHEN mine.id IS NOT NULL THEN 'busy'
             ELSE 'lost' END
 FROM given
--- By version too: of one job an older token may be given beside the newer one.
-LEFT JOIN won ON won.id = given.id AND won.lease_version = given.version
+-- In arrays: a join of two CTEs would compare every row of one with every row of the other, which for 500 jobs takes as
+-- long as all the rest.
+CROSS JOIN (SELECT array_agg(id) AS ids, array_agg(lease_version) AS versions FROM won) AS winners
+LEFT JOIN LATERAL (
+    SELECT given.id
+    -- By version too: of one job an older token may be given beside the newer one.
+    WHERE winners.versions[array_position(winners.ids, given.id)] = given.version
+) AS won ON true
 -- LIMIT keeps each of these a probe, made only where nothing was won; without it, a plan made on empty tables
 -- walks whole indexes for ever.
 LEFT JOIN LATERAL (
