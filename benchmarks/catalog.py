@@ -58,7 +58,7 @@ PEERS: Final[dict[str, PeerInfo]] = {
             loads={
                 "4x8": (_FOUR_BY_8, _TWO_BY_16), "32": (_TWO_BY_16,),
                 "1000": ("processes=2,concurrency=500", "processes=2,concurrency=500,handler=async"),
-                "best": ("processes=2,concurrency=100", "processes=2,concurrency=200,handler=async"),
+                "best": ("processes=2,concurrency=100", "processes=2,concurrency=200", "processes=2,concurrency=400"),
             },
         ),
         PeerInfo(
