@@ -9,7 +9,8 @@ claim     `worker/pump.py` asks for as many jobs as there are free slots: `sql/c
           `sql/claim_jobs.sql` where caps, keys or pauses have a say.
 run       `worker/executor.py` gives each a thread (`worker/handoff.py`) or the event loop; `worker/handler.py` calls
           the function, with its `context.py`; `worker/atomic.py` where its writes and its success are one commit,
-          `worker/group.py` where several quick ones are, which wait in `worker/line.py`;
+          `worker/group.py` where several quick ones are, which wait in `worker/line.py`: those of which
+          `worker/grouping.py` knows that they may, by `worker/paces.py`; `worker/traces.py` sorts out the rest;
           `effects.py` and `steps.py` have what it may commit on its way.
 renew     `worker/heartbeat.py` extends the leases, by job and version: `sql/renew_leases.sql`; it hears of cancelled
           jobs so. `worker/deadlines.py` stops what must end.

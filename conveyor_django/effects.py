@@ -198,12 +198,7 @@ class Fence:
 
     def _succeed(self, outcome: Committed) -> None:
         """Write the fenced success in the open transaction."""
-        answer = self._insist(lambda: self._jobs().succeed_lastly([outcome], owner=self._owner)[outcome.token])
-        # Won before would be another transaction's: what was written in this one must not be added to it.
-        if answer is not Answer.WON:
-            raise LeaseLost(*outcome.token)
-        # From here on the job's row says "not yours" because it is done: no heartbeat may read that as a loss.
-        self.lease.settle()
+        succeed_together([(self, outcome)])
 
     def _insist(self, ask: Callable[[], Answer]) -> Answer:
         """Ask again while somebody holds the row for a moment, up to the lease's deadline."""
@@ -234,7 +229,9 @@ def succeed_together(successes: Sequence[tuple[Fence, Committed]]) -> None:
             fence = by_token[token][0]
             if answer is Answer.WON:
                 del by_token[token]
+                # From here on the job's row says "not yours" because it is done: no heartbeat may read that as a loss.
                 fence.lease.settle()
+            # Won before would be another transaction's: what was written in this one must not be added to it.
             elif answer is not Answer.BUSY or time.monotonic() >= fence.lease.deadline:
                 raise LeaseLost(*token)
         if by_token:

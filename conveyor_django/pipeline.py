@@ -1,4 +1,4 @@
-"""Several statements in one round trip and one transaction, on a dedicated connection.
+"""Several statements in one round trip and one transaction, on a connection of psycopg's.
 
 What is sent up to a Sync of the protocol is one transaction, without a BEGIN (PostgreSQL docs, "Pipelining"; libpq,
 "Pipeline Mode"). psycopg's cursors find out anew for each statement what it is called and of which type each parameter

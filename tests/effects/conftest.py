@@ -12,6 +12,7 @@ from psycopg import IsolationLevel
 
 from ..support.bench import Bench, delete_jobs
 from ..support.connections import Connect
+from ..support.groups import Crew, crew
 
 # Returns the names in the table of effects, sorted.
 Effects = Callable[[], list[str]]
@@ -48,6 +49,13 @@ def effects(db: None) -> Effects:
             return [name for (name,) in cursor.fetchall()]
 
     return read
+
+
+@pytest.fixture
+def one(bench: Bench, effects: Effects) -> Iterator[Crew]:
+    """One thread: up to sixteen that are claimed at once are one group, more of them two."""
+    with crew(bench.connection) as made:
+        yield made
 
 
 @pytest.fixture(params=["read committed", "repeatable read", "serializable", "by Django's option"])
