@@ -117,7 +117,7 @@ class Fence:
             with read_committed(self.alias, timeout=timeout) as commit:
                 with kept_whole(self.alias, self.claimed.task):
                     yield effect
-                refuse_if_gone(self.alias, commit, self.claimed.task)
+                refuse_if_gone(self.alias, self.claimed.task)
                 outcome = self.success_of(effect.result)
                 self._succeed(outcome)
             if not commit.done:

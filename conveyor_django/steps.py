@@ -50,10 +50,10 @@ class Steps:
             if recorded:
                 return recorded[0]
             alias, task = self._fence.alias, self._fence.claimed.task
-            with read_committed(alias) as commit:
+            with read_committed(alias):
                 with kept_whole(alias, task):
                     value = self._sync_only("atomic_step", name, fn(*args, **kwargs))
-                refuse_if_gone(alias, commit, task)
+                refuse_if_gone(alias, task)
                 answer, stored = self._fence.record(name, self._text(name, value))
                 # Won before would be another transaction's: this one's writes must not be added to it.
                 if answer is not Answer.WON:

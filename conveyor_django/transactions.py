@@ -33,8 +33,6 @@ class Commit:
     """Whether a transaction has committed."""
 
     done: bool = False
-    # The driver's connection that it was begun on.
-    session: Any = None
 
     def __call__(self) -> None:
         """Note that it has."""
@@ -54,7 +52,6 @@ def read_committed(alias: str, *, timeout: float | None = None) -> Iterator[Comm
     with transaction.atomic(using=alias):
         if not in_testcase:
             _begin(connection, timeout)
-        commit.session = connection.connection
         # Registered before any other hook, so that it runs before one of them can raise.
         transaction.on_commit(commit, using=alias)
         yield commit
@@ -113,12 +110,13 @@ def on_event_loop() -> bool:
     return True
 
 
-def refuse_if_gone(alias: str, commit: Commit, task: str) -> None:
-    """Raise TransactionGone where what is open on `alias` is no longer the transaction of `commit`."""
+def refuse_if_gone(alias: str, task: str) -> None:
+    """Raise TransactionGone where the transaction that Django has open on `alias` is there no longer."""
     connection = connections[alias]
-    if connection.connection is not commit.session or not connection.in_atomic_block:
+    # By Django's close(); one that is opened anew is in no block.
+    if connection.closed_in_transaction or not connection.in_atomic_block:
         raise TransactionGone(task, "has closed its connection")
-    if commit.session.info.transaction_status == TransactionStatus.IDLE:
+    if connection.connection.info.transaction_status == TransactionStatus.IDLE:
         raise TransactionGone(task, "has ended its transaction")
 
 

@@ -57,6 +57,7 @@ def test_a_filter_that_is_not_known_may_let_a_line_pass(settings, unknown):
 
 def test_without_handlers_pythons_last_resort_hears_warnings(monkeypatch):
     assert is_heard(logger_with(), logging.WARNING)
+    assert not is_heard(logger_with(handler_at(logging.ERROR)), logging.WARNING)
     assert not is_heard(logger_with(), logging.INFO)
     monkeypatch.setattr(logging, "lastResort", None)
     assert not is_heard(logger_with(), logging.WARNING)

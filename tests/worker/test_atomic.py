@@ -216,16 +216,26 @@ def test_what_goes_back_to_a_savepoint_is_not(held, fence):
     assert Job.objects.get().state == "succeeded"
 
 
+def close():
+    connection.close()
+
+
 def reconnect():
     connection.close()
     connection.connect()
+
+
+def begin_anew():
+    reconnect()
+    connection.set_autocommit(False)
+    assert scalar(connection, "SELECT 1") == 1
 
 
 def roll_back_by_the_driver():
     connection.connection.rollback()
 
 
-@pytest.mark.parametrize("end", [reconnect, roll_back_by_the_driver])
+@pytest.mark.parametrize("end", [close, reconnect, begin_anew, roll_back_by_the_driver])
 def test_what_has_ended_it_all_the_same_is_no_success(held, fence, end):
     def handler():
         Job.objects.filter(pk=held.claimed.id).update(priority=7)
