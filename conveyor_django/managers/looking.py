@@ -53,6 +53,33 @@ class Locker(NamedTuple):
     certain: bool
 
 
+class Vacuum(NamedTuple):
+    """How far vacuum is with a table: `trigger` dead rows call it; `since` is the seconds since the last, if any."""
+
+    table: str
+    live: int
+    dead: int
+    trigger: float
+    enabled: bool
+    since: float | None
+
+
+class Server(NamedTuple):
+    """What the server is: a standby or not, its settings, and what of it is used up."""
+
+    is_standby: bool
+    autovacuum: bool
+    track_activities: bool
+    xid_age: int
+    mxid_age: int
+    # The part of the queue of notifications that is full.
+    notifications: float
+    sessions: int
+    max_sessions: int
+    synchronous_commit: str
+    fsync: bool
+
+
 class LookManager(StatementManager):
     """The statements that look, for whoever asks what is wrong; instants are the database's unless `now` is given."""
 
@@ -87,3 +114,25 @@ class LookManager(StatementManager):
         """Return what has held back vacuum for so many seconds; where those are unknown, for so many transactions."""
         params = {"seconds": float(seconds), "transactions": transactions, "now": now}
         return [Holder(*row) for row in self.rows("list_snapshot_holders", params, on)]
+
+    # -- the server -----------------------------------------------------------------------------------------
+
+    def read_server(self, *, on: Connection | None = None) -> Server:
+        """Return what the server is."""
+        return Server(*self.rows("read_server", {}, on)[0])
+
+    def measure_vacuum(self, *, now: dt.datetime | None = None, on: Connection | None = None) -> list[Vacuum]:
+        """Return how far vacuum is with each of Conveyor's tables."""
+        return [Vacuum(*row) for row in self.rows("measure_vacuum", {"now": now}, on)]
+
+    def list_invalid_indexes(self, *, on: Connection | None = None) -> list[tuple[str, str]]:
+        """Return the (index, table) of indexes that cannot be used."""
+        return self.rows("list_invalid_indexes", {}, on)
+
+    def list_idle_slots(self, *, on: Connection | None = None) -> list[tuple[str, int]]:
+        """Return the replication slots that nobody reads, each with the bytes of WAL kept for it."""
+        return self.rows("list_idle_slots", {}, on)
+
+    def find_orphans(self, *, limit: int, on: Connection | None = None) -> list[tuple[str, int]]:
+        """Return the (kind, job id) of rows without a job, and of jobs without a payload, among the oldest `limit`."""
+        return self.rows("find_orphans", {"limit": limit}, on)
