@@ -81,11 +81,6 @@ class Measured(NamedTuple):
 class OverviewStatements(StatementManager):
     """The statements behind `operate/overview/`; instants are the database's unless `now` is given."""
 
-    def read_clock(self, *, now: dt.datetime | None = None, on: Connection | None = None) -> dt.datetime:
-        """Return the database's time."""
-        instant: dt.datetime = self.rows("read_clock", {"now": now}, on)[0][0]
-        return instant
-
     def count_ready(self, *, limit: int, on: Connection | None = None) -> list[Line]:
         """Return the queues with jobs in line; up to `limit` jobs are counted, as many of each queue."""
         return [Line(*row) for row in self.rows("count_ready", {"limit": limit}, on)]

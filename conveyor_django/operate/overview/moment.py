@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from ...managers.looking import LookManager
 from ...models import Job
 from ..answers import Answer
 
@@ -85,7 +86,8 @@ class Moment:
     @cached_property
     def now(self) -> dt.datetime:
         """The database's time at the first question."""
-        return self.statements().read_clock()
+        look: LookManager = LookManager().db_manager(self.alias)
+        return look.server_clock()
 
     def statements(self) -> JobManager:
         """Return the statements on this database."""
