@@ -160,23 +160,10 @@ def _crons(crons: Sequence[CronView]) -> list[Line]:
 
 
 def _cron(cron: CronView) -> tuple[list[str], str]:
-    note, kind = cron_note(cron)
+    note, kind = cron.note()
     return [
         cron.name, cron.expression, cron.zone, _clock(cron.last_tick), _clock(cron.next_tick), note,
     ], kind  # fmt: skip
-
-
-def cron_note(cron: CronView) -> tuple[str, str]:
-    """Return what is to be said of an entry, if anything is, and how bad that is."""
-    if cron.error is not None:
-        return cron.error, "problem"
-    if not cron.enabled:
-        return "switched off", "dim"
-    if cron.abandoned:
-        return "not in the code any more", "dim"
-    if cron.late_seconds is not None and cron.late_seconds >= 1:
-        return f"late by {lasting(cron.late_seconds)}", "warning"
-    return "", ""
 
 
 # -- tables of text -------------------------------------------------------------------------------------------

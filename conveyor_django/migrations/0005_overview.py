@@ -1,4 +1,4 @@
-"""What failed and what is blocked, each found without a walk over all that ended or all that is open."""
+"""What failed and what is blocked, each found without a walk over all that ended or is open; the dashboard's place."""
 
 from __future__ import annotations
 
@@ -19,5 +19,18 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="job",
             index=models.Index(condition=models.Q(("state", "blocked")), fields=["queue"], name="conveyor_job_blocked"),
+        ),
+        migrations.CreateModel(
+            name="Dashboard",
+            fields=[],
+            options={
+                "verbose_name": "dashboard",
+                "verbose_name_plural": "dashboard",
+                "proxy": True,
+                "default_permissions": (),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("conveyor.job",),
         ),
     ]  # fmt: skip

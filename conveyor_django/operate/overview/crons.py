@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.utils.module_loading import autodiscover_modules
 
@@ -14,10 +14,14 @@ from ...crontab import declared_entries
 from ...errors import InvalidCron
 from ...models import Cron
 from ..answers import Answer
+from ..wording import lasting
 from .moment import Moment
 
 if TYPE_CHECKING:
     from ...managers.cron import Listed
+
+# Seconds by which a scheduler that looks once a second may be late without anything being wrong.
+PATIENCE: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,18 @@ class CronView(Answer):
     late_seconds: float | None
     # Why it cannot be read, if it cannot.
     error: str | None
+
+    def note(self) -> tuple[str, str]:
+        """Return what is to be said of it, if anything is, and how bad that is: `problem`, `warning` or `dim`."""
+        if self.error is not None:
+            return self.error, "problem"
+        if not self.enabled:
+            return "switched off", "dim"
+        if self.abandoned:
+            return "not in the code any more", "dim"
+        if self.late_seconds is not None and self.late_seconds >= PATIENCE:
+            return f"late by {lasting(self.late_seconds)}", "warning"
+        return "", ""
 
 
 def crons(moment: Moment) -> tuple[CronView, ...]:
