@@ -8,7 +8,7 @@ import pytest
 
 from conveyor_django.models import Job
 
-from ..support.factories import AttemptFactory, JobFactory, in_seconds
+from ..support.factories import AttemptFactory, JobFactory, in_seconds, new_job
 from ..support.workflows import WorkflowFactory, child_of, member
 
 pytestmark = pytest.mark.django_db
@@ -37,8 +37,7 @@ def test_what_is_not_in_line_does_not_count(other: str) -> None:
 
 
 def test_every_queue_has_its_part_of_the_limit() -> None:
-    JobFactory.create_batch(120, queue="a")
-    JobFactory.create_batch(99, queue="b")
+    Job.objects.enqueue_jobs([new_job(queue=queue) for queue, jobs in (("a", 120), ("b", 99)) for _ in range(jobs)])
     assert lines(limit=220) == {"a": (110, True), "b": (99, False)}
     # At the least 100 of each.
     assert lines(limit=1) == {"a": (100, True), "b": (99, False)}

@@ -9,7 +9,7 @@ import pytest
 
 from conveyor_django.models import Job
 
-from ..support.factories import JobFactory
+from ..support.factories import JobFactory, new_job
 from .conftest import NOW
 
 pytestmark = pytest.mark.django_db
@@ -36,10 +36,10 @@ def test_its_buckets_are_those_of_count_ended() -> None:
 
 
 def test_of_a_larger_one_it_is_a_part_and_always_the_same() -> None:
-    JobFactory.create_batch(400, payload=None)
+    Job.objects.enqueue_jobs([new_job() for _ in range(1000)])
     looks = [Job.objects.sample_jobs(pages=5) for _ in range(3)]
     [share] = {row.share for row in looks[0]}
     assert 0 < share < 1
     # Its pages are drawn; that none of them or all would be is out of the question.
     [jobs] = Counter(sum(row.jobs for row in look) for look in looks)
-    assert 0 < jobs < 400
+    assert 0 < jobs < 1000
