@@ -6,6 +6,7 @@ and queries a view of them.
 
 from .attempt import Attempt
 from .cron import Cron
+from .dashboard import Dashboard
 from .job import Job, Payload
 from .ledger import Ledger
 from .permit import PausedTask, Permit
@@ -14,5 +15,6 @@ from .worker import Worker
 from .workflow import Dependency, Workflow
 
 __all__ = [
-    "Attempt", "Cron", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue", "Worker", "Workflow",
+    "Attempt", "Cron", "Dashboard", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue", "Worker",
+    "Workflow",
 ]  # fmt: skip

@@ -1,0 +1,145 @@
+"""What the dashboard's tables show: figures of the overview with the links that the user may follow."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django.contrib.auth import get_permission_codename
+from django.urls import reverse
+
+from ..conf import conveyor_settings
+from ..models import Cron, Job, Queue, Worker
+from ..operate.wording import lasting
+from .places import PARAMETER, page_of
+from .render import NOTHING
+
+if TYPE_CHECKING:
+    from django.db.models import Model
+    from django.http import HttpRequest
+
+    from ..operate.overview import CronView, LiveWorker, Overview, QueueView, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """A queue, with links to its jobs and its settings."""
+
+    view: QueueView
+    oldest: str
+    settings: str | None
+    ready: str
+    running: str
+    scheduled: str
+    blocked: str
+    failed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """A job that a worker runs, with a link to it."""
+
+    view: Run
+    page: str
+    lasting: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRow:
+    """A worker, its page if the user may see it, and what it runs."""
+
+    view: LiveWorker
+    page: str | None
+    state: str
+    seen: str
+    up: str
+    queues: str
+    runs: tuple[RunRow, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CronRow:
+    """A cron entry, its page if the user may see it, and how far its next tick is."""
+
+    view: CronView
+    page: str | None
+    until: str
+    note: str
+    kind: str
+
+
+class Rows:
+    """The rows of one look, for one user."""
+
+    def __init__(self, request: HttpRequest, overview: Overview) -> None:
+        self._request = request
+        self._overview = overview
+
+    def queues(self) -> list[QueueRow]:
+        """Return the queues."""
+        settings = Queue.objects.using(self._overview.database).in_bulk() if self._may_see(Queue) else {}
+        return [self._queue(view, settings.get(view.name)) for view in self._overview.queues]
+
+    def workers(self) -> list[WorkerRow]:
+        """Return the workers."""
+        seen = self._may_see(Worker)
+        return [self._worker(view, linked=seen) for view in self._overview.workers]
+
+    def crons(self) -> list[CronRow]:
+        """Return the cron entries."""
+        seen = self._may_see(Cron)
+        return [self._cron(view, linked=seen) for view in self._overview.crons]
+
+    def _queue(self, view: QueueView, settings: Queue | None) -> QueueRow:
+        oldest = NOTHING if view.oldest_ready_seconds is None else lasting(view.oldest_ready_seconds)
+        states = {
+            state: self._jobs(view.name, state) for state in ("ready", "running", "scheduled", "blocked", "failed")
+        }
+        return QueueRow(view=view, oldest=oldest, settings=None if settings is None else page_of(settings), **states)
+
+    def _worker(self, view: LiveWorker, *, linked: bool) -> WorkerRow:
+        return WorkerRow(
+            view=view, page=self._page(Worker(pk=view.incarnation)) if linked else None,
+            state="silent" if not view.alive else "draining" if view.draining else "alive",
+            seen=lasting(view.seen_seconds), up=lasting(self._since(view.started_at)),
+            queues=", ".join(view.queues) or "every queue", runs=tuple(map(self._run, view.runs)),
+            more=view.running - len(view.runs),
+        )  # fmt: skip
+
+    def _run(self, view: Run) -> RunRow:
+        return RunRow(view=view, page=self._page(Job(pk=view.job_id)), lasting=lasting(view.seconds))
+
+    def _cron(self, view: CronView, *, linked: bool) -> CronRow:
+        until = "" if view.next_tick is None or view.late_seconds is not None else lasting(-self._since(view.next_tick))
+        note, kind = view.note()
+        return CronRow(
+            view=view, page=self._page(Cron(pk=view.name)) if linked else None, until=until, note=note, kind=kind
+        )
+
+    def _jobs(self, queue: str, state: str) -> str:
+        """Return the list of the queue's jobs in a state."""
+        place = {PARAMETER: self._overview.database} if len(conveyor_settings().databases) > 1 else {}
+        return f"{reverse('admin:conveyor_job_changelist')}?{urlencode({**place, 'queue': queue, 'state': state})}"
+
+    def _page(self, row: Model) -> str:
+        row._state.db = self._overview.database  # noqa: SLF001 - documented, despite its name
+        return page_of(row)
+
+    def _since(self, instant: dt.datetime) -> float:
+        return (self._overview.at - instant).total_seconds()
+
+    def _may_see(self, model: type[Model]) -> bool:
+        return may_see(self._request, model)
+
+
+def may_see(request: HttpRequest, model: type[Model]) -> bool:
+    """Say whether the user may look at the model's pages: whoever may change may look."""
+    options: Any = model._meta  # noqa: SLF001 - public, despite its name
+    user: Any = request.user
+    return any(
+        user.has_perm(f"{options.app_label}.{get_permission_codename(action, options)}")
+        for action in ("view", "change")
+    )
