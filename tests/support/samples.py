@@ -29,6 +29,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "jitters": [0.0], "now": None,
     },
     "deregister_worker": {"incarnation": OWNER},
+    "drain_workers": {"incarnations": [OWNER], "now": None},
     "draw_ready_seqs": {"count": 3},
     "end_attempts": {
         **_TOKENS, "verbs": ["retry"] * 3, "delays": [0.0] * 3, "error_classes": [""] * 3, "messages": [""] * 3,
