@@ -30,8 +30,8 @@ BEATS_PER_LEASE = 3
 class Heartbeat(DatabaseLoop):
     """Registers the process, then beats until stopped; it outlives the drain and stops last but one.
 
-    `on_pruned` is called when the worker's row is gone: somebody declared it dead; `on_drain` when somebody has asked it
-    to drain; `on_cancelled` with a held job that was cancelled before it had started.
+    `on_pruned` is called when the worker's row is gone: somebody declared it dead; `on_drain` when somebody has asked
+    it to drain; `on_cancelled` with a held job that was cancelled before it had started.
     """
 
     name = "heartbeat"

@@ -36,8 +36,9 @@ class Bench:
             owner=self.owner, slots=4, supervisor_pid=1,
             plan=QueuePlan(["default"], alias="default", lease_seconds=LEASE), inflight=self.inflight,
             board=self.board, on_pruned=lambda: self.errors.append(AssertionError("pruned")),
-            on_drain=lambda: self.drains.append(self.heartbeat.draining), on_cancelled=self.ended.append, alias="default", application_name="conveyor test heartbeat",
-            lease_seconds=LEASE, on_error=lambda _loop, error: self.errors.append(error),
+            on_drain=lambda: self.drains.append(self.heartbeat.draining), on_cancelled=self.ended.append,
+            alias="default", application_name="conveyor test heartbeat", lease_seconds=LEASE,
+            on_error=lambda _loop, error: self.errors.append(error),
         )  # fmt: skip
 
     def hold(self, count: int) -> list[Held]:
