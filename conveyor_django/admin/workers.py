@@ -16,7 +16,7 @@ class WorkerAdmin(LookOnly):
         "incarnation", "host", "pid", "supervisor_pid", "queue_names", "slots", "draining", "holds_lock",
         "started_at", "last_seen",
     )  # fmt: skip
-    fields = (*list_display, "lease_seconds")
+    fields = (*list_display, "lease_seconds", "drain_requested_at")
     readonly_fields = ("queue_names",)
     ordering = ("-last_seen",)
     actions = None

@@ -211,6 +211,14 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStat
         rows = self.rows("cancel_job", {"id": job_id, "now": now}, on)
         return JobState(rows[0][0]) if rows else None
 
+    def prune_chosen(self, finished_ats: Mapping[int, str], *, on: Connection | None = None) -> int:
+        """Delete these ended jobs, named by id, if they ended when it says (as the server writes it); return how many.
+
+        One that a job waits for, or whose workflow is not finished, stays.
+        """
+        params = {"ids": list(finished_ats), "finished_ats": list(finished_ats.values())}
+        return len(self.rows("prune_chosen", params, on))
+
     # -- wake-up -------------------------------------------------------------------------------------------
 
     def list_queues(self, *, on: Connection | None = None) -> list[str]:

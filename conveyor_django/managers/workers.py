@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from .base import Connection, StatementManager
 
@@ -16,6 +17,12 @@ def application_name(incarnation: uuid.UUID, role: str = "") -> str:
     At most 63 bytes (PostgreSQL's NAMEDATALEN − 1), so a role has at most 17 characters.
     """
     return f"conveyor {incarnation} {role}".rstrip()
+
+
+class Beat(NamedTuple):
+    """The answer to a sign of life: whether somebody has asked the worker to drain."""
+
+    drain_requested: bool
 
 
 class WorkerManager(StatementManager):
@@ -55,10 +62,17 @@ class WorkerManager(StatementManager):
         holds_lock: bool,
         now: dt.datetime | None = None,
         on: Connection | None = None,
-    ) -> bool:
-        """Say that the incarnation lives; False if its row is gone: it was declared dead and must stop."""
+    ) -> Beat | None:
+        """Say that the incarnation lives; None if its row is gone: it was declared dead and must stop."""
         params = {"incarnation": incarnation, "draining": draining, "holds_lock": holds_lock, "now": now}
-        return bool(self.rows("beat_worker", params, on))
+        rows = self.rows("beat_worker", params, on)
+        return Beat(*rows[0]) if rows else None
+
+    def drain_workers(
+        self, incarnations: Iterable[uuid.UUID], *, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> set[uuid.UUID]:
+        """Ask these incarnations to claim nothing more and to end; return those that there are."""
+        return {row[0] for row in self.rows("drain_workers", {"incarnations": list(incarnations), "now": now}, on)}
 
     def deregister_worker(self, *, incarnation: uuid.UUID, on: Connection | None = None) -> bool:
         """Forget the incarnation; False if it was unknown."""

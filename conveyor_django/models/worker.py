@@ -25,6 +25,9 @@ class Worker(models.Model):
     lease_seconds = models.FloatField()
     holds_lock = models.BooleanField(help_text="Whether its session holds the advisory lock (no pooler between).")
     draining = models.BooleanField(default=False)
+    drain_requested_at = models.DateTimeField(
+        null=True, help_text="When somebody asked it to claim nothing more and to end; it hears that at its next beat."
+    )
     started_at = models.DateTimeField()
     last_seen = models.DateTimeField()
 

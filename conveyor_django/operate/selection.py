@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from ..control import requeue
+from ..control import cancel, requeue
 from ..results import result_id
-from ..states import JobState
+from ..states import TERMINAL, JobState
+from .filtering import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 # Locks are held for one batch's time; a caller that stops between two has done what it was told so far.
 BATCH: Final = 500
+# What a job may be run again from, and what may be cancelled.
+DEAD: Final = (JobState.FAILED, JobState.CANCELLED)
+OPEN: Final = tuple(state for state in JobState if state not in TERMINAL)
 
 
 def requeue_matching(jobs: QuerySet[Job], *, batch: int = BATCH) -> Iterator[int]:
@@ -24,8 +29,15 @@ def requeue_matching(jobs: QuerySet[Job], *, batch: int = BATCH) -> Iterator[int
 
     Yields how many of each batch were made ready; the rest of it had changed state meanwhile, or was locked.
     """
-    alias, last = jobs.db, 0
-    ended = jobs.filter(state__in=[JobState.FAILED, JobState.CANCELLED]).order_by("pk")
-    while ids := list(ended.filter(pk__gt=last).values_list("pk", flat=True)[:batch]):
-        yield len(requeue(*(result_id(alias, job_id) for job_id in ids)))
-        last = ids[-1]
+    for ids in batches(jobs.filter(state__in=DEAD), batch):
+        yield len(requeue(*(result_id(jobs.db, job_id) for job_id in ids)))
+
+
+def cancel_matching(jobs: QuerySet[Job], *, batch: int = BATCH) -> Iterator[Counter[JobState | None]]:
+    """Cancel the jobs that a query finds and that have not ended, oldest first, a transaction for each.
+
+    Yields how many of each batch are in which state now, as `cancel` says it: cancelled; running, and asked to stop;
+    or ended meanwhile. Waits for whoever holds a job's row, so one transaction for many might be in each other's way.
+    """
+    for ids in batches(jobs.filter(state__in=OPEN), batch):
+        yield Counter(cancel(result_id(jobs.db, job_id)) for job_id in ids)

@@ -29,9 +29,11 @@ COUNTERS: Final = (
     "leaving",
     # 1 once the process has given back or ended all that it held.
     "goodbye",
+    # 1 once the process has heard that somebody asked this worker to drain.
+    "draining",
 )  # fmt: skip
 # Those that say how the process is; nobody adds them up.
-SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye"})
+SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye", "draining"})
 # Runs that came to an end of their own.
 ENDS: Final = ("succeeded", "retried", "snoozed", "failed", "cancelled")
 _PLACE_OF: Final = {counter: place for place, counter in enumerate(COUNTERS)}
@@ -161,6 +163,10 @@ class Board:
     def say_goodbye(self) -> None:
         """Note that nothing is held any more: an exit code alone proves nothing, since a handler may exit too."""
         self._words[COUNTERS.index("goodbye")] = 1
+
+    def say_draining(self) -> None:
+        """Note that this worker was asked, by its row in the database, to claim nothing more and to end."""
+        self._words[COUNTERS.index("draining")] = 1
 
     def counters(self) -> dict[str, int]:
         """Return all counters."""

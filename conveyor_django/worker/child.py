@@ -58,7 +58,7 @@ class Child:
         self._heartbeat = Heartbeat(
             owner=config.incarnation, slots=config.concurrency, supervisor_pid=config.supervisor_pid,
             plan=self._plan, inflight=self._inflight, board=self._board,
-            on_pruned=lambda: self._end(Exit.PRUNED), on_cancelled=self._cancelled,
+            on_pruned=lambda: self._end(Exit.PRUNED), on_drain=self._asked_to_drain, on_cancelled=self._cancelled,
             **self._database_options("heartbeat"),
         )  # fmt: skip
         self._pump = Pump(
@@ -120,6 +120,11 @@ class Child:
             with contextlib.suppress(queue.Empty):
                 self._exit = self._endings.get(timeout=WATCH_SECONDS)
         return self._exit is not None
+
+    def _asked_to_drain(self) -> None:
+        """End as at a signal; first tell the supervisor, which must start no other in this place."""
+        self._board.say_draining()
+        self._end(Exit.DONE)
 
     def _idle(self) -> None:
         recycled = self._config.max_jobs is not None and not self._config.drain

@@ -30,8 +30,8 @@ BEATS_PER_LEASE = 3
 class Heartbeat(DatabaseLoop):
     """Registers the process, then beats until stopped; it outlives the drain and stops last but one.
 
-    `on_pruned` is called when the worker's row is gone: somebody declared it dead; `on_cancelled` with a held job
-    that was cancelled before it had started.
+    `on_pruned` is called when the worker's row is gone: somebody declared it dead; `on_drain` when somebody has asked
+    it to drain; `on_cancelled` with a held job that was cancelled before it had started.
     """
 
     name = "heartbeat"
@@ -46,6 +46,7 @@ class Heartbeat(DatabaseLoop):
         inflight: InFlight,
         board: Board,
         on_pruned: Callable[[], None],
+        on_drain: Callable[[], None],
         on_cancelled: Callable[[Held], None],
         **options: Any,
     ) -> None:
@@ -59,6 +60,7 @@ class Heartbeat(DatabaseLoop):
         self._inflight = inflight
         self._board = board
         self._on_pruned = on_pruned
+        self._on_drain = on_drain
         self._on_cancelled = on_cancelled
         self._pooled = False
         self._locked = False
@@ -132,11 +134,13 @@ class Heartbeat(DatabaseLoop):
 
     def _say_alive(self, connection: Connection) -> bool:
         sent_at = time.monotonic()
-        alive = Worker.objects.db_manager(self._alias).beat_worker(
+        beat = Worker.objects.db_manager(self._alias).beat_worker(
             incarnation=self._owner, draining=self.draining, holds_lock=self._locked, on=connection
         )
-        self._alive_at = sent_at if alive else -math.inf
-        return alive
+        self._alive_at = sent_at if beat else -math.inf
+        if beat is not None and beat.drain_requested and not self.draining:
+            self._on_drain()
+        return beat is not None
 
     def _beat(self, connection: Connection) -> None:
         self._hold_lock(connection)

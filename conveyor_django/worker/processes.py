@@ -63,6 +63,11 @@ class ChildProcess:
         """Whether it said itself that it claims nothing more, since a run would not end."""
         return bool(self.board.counters()["leaving"])
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether it has heard that its worker is asked to drain, which its supervisor cannot hear itself."""
+        return bool(self.board.counters()["draining"])
+
     def is_frozen(self, seconds: float) -> bool:
         """Say whether its main thread has not looked around for so long: code holds the GIL, or it is stopped."""
         looks, now = self.board.counters()["looks"], time.monotonic()

@@ -93,6 +93,8 @@ class Supervisor:
             self._spawn()
         while self._children or self._respawns:
             self._wait()
+            # Before one that has ended of it is forgotten, and replaced.
+            self._heed_drain()
             self._reap()
             self._respawn()
             self._watch()
@@ -137,6 +139,12 @@ class Supervisor:
         for child in list(self._children):
             child.process.kill()
         os._exit(Exit.FORCED)
+
+    def _heed_drain(self) -> None:
+        """Stop as at a signal where a child has heard that this worker is to drain."""
+        if not self._stopping and any(child.is_draining for child in self._children):
+            self._begin_stop()
+            event(logger, logging.INFO, "worker.stopping", reason="asked to drain", grace=self._options.grace)
 
     def _begin_stop(self) -> None:
         self._stopping = True

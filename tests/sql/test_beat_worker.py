@@ -25,6 +25,15 @@ def test_it_is_seen_with_its_state(owner: uuid.UUID, draining: bool, holds_lock:
     assert Worker.objects.get(pk=neighbour.pk).last_seen == neighbour.last_seen
 
 
+@pytest.mark.parametrize("requested", [False, True])
+def test_it_hears_whether_it_is_to_drain(owner: uuid.UUID, requested: bool) -> None:
+    WorkerFactory(incarnation=owner, drain_requested_at=NOW if requested else None)
+    WorkerFactory(drain_requested_at=None if requested else NOW)
+    beat = Worker.objects.beat_worker(incarnation=owner, draining=False, holds_lock=False)
+    assert beat is not None
+    assert beat.drain_requested is requested
+
+
 def test_without_now_the_database_s_clock_rules(owner: uuid.UUID, clock: Clock) -> None:
     WorkerFactory(incarnation=owner, last_seen=NOW)
     with clock() as window:

@@ -32,6 +32,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "jitters": [0.0], "now": None,
     },
     "deregister_worker": {"incarnation": OWNER},
+    "drain_workers": {"incarnations": [OWNER], "now": None},
     "draw_ready_seqs": {"count": 3},
     "end_attempts": {
         **_TOKENS, "verbs": ["retry"] * 3, "delays": [0.0] * 3, "error_classes": [""] * 3, "messages": [""] * 3,
@@ -77,6 +78,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "notify_queues": {"channel": "c", "queues": ["q1"]},
     "probe_job": {"id": 1},
     "promote_jobs": {"limit": 100, "now": None, **_LOCK},
+    "prune_chosen": {"ids": [1, 2], "finished_ats": ["2031-05-06 07:08:09+00", None]},
     "prune_permits": {"limit": 100, "idle": 3600.0, "now": None},
     "prune_jobs": {"limit": 100, "retention": 60.0, "failed_retention": 60.0, "now": None, **_LOCK},
     "prune_workflows": {"limit": 100, "retention": 60.0, "failed_retention": 60.0, "now": None, **_LOCK},

@@ -31,12 +31,14 @@ class Bench:
         self.board, self.file = Board.create(4)
         self.errors: list[BaseException] = []
         self.ended: list[Held] = []
+        self.drains: list[bool] = []
         self.heartbeat = Heartbeat(
             owner=self.owner, slots=4, supervisor_pid=1,
             plan=QueuePlan(["default"], alias="default", lease_seconds=LEASE), inflight=self.inflight,
             board=self.board, on_pruned=lambda: self.errors.append(AssertionError("pruned")),
-            on_cancelled=self.ended.append, alias="default", application_name="conveyor test heartbeat",
-            lease_seconds=LEASE, on_error=lambda _loop, error: self.errors.append(error),
+            on_drain=lambda: self.drains.append(self.heartbeat.draining), on_cancelled=self.ended.append,
+            alias="default", application_name="conveyor test heartbeat", lease_seconds=LEASE,
+            on_error=lambda _loop, error: self.errors.append(error),
         )  # fmt: skip
 
     def hold(self, count: int) -> list[Held]:
@@ -114,3 +116,18 @@ def test_it_is_not_fresh_a_lease_after_its_last_beat(bench, monkeypatch):
     now = time.monotonic()
     monkeypatch.setattr("conveyor_django.worker.heartbeat.time.monotonic", lambda: now + LEASE)
     assert not bench.heartbeat.is_fresh
+
+
+def test_it_hears_that_it_is_to_drain_until_it_does(bench):
+    bench.hold(1)
+    bench.heartbeat.start()
+    wait_until(bench.heartbeat.registered.is_set, "it is registered")
+    bench.beat()
+    assert bench.drains == []
+    Worker.objects.drain_workers([bench.owner])
+    bench.beat()
+    wait_until(lambda: bench.drains == [False], "it has heard")
+    bench.heartbeat.draining = True
+    bench.beat()
+    bench.beat()
+    assert bench.drains == [False]
