@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connections, transaction
 from django.utils import timezone
 
-from . import jsonrule
+from . import counting, jsonrule
 from .compat import InvalidTask
 from .conf import ConveyorSettings, conveyor_settings
 from .conflicts import Entry, Existing
@@ -107,8 +107,11 @@ def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     alias = settings.database_of(job.queue)
     check_transaction(job.task, alias)
     stored = store_one(jobs_of(alias), entry)
-    if isinstance(stored, Accepted) and stored.state == JobState.READY:
-        notify_on_commit([job.queue], alias=alias)
+    if isinstance(stored, Accepted):
+        if counting.on_enqueued is not None:
+            counting.on_enqueued(job.queue, job.task, 1)
+        if stored.state == JobState.READY:
+            notify_on_commit([job.queue], alias=alias)
     return stored
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from ..conf import ConveyorSettings
@@ -66,10 +66,17 @@ class _ForegroundLoop(SchedulerLoop):
         self.ending.end()
 
 
-def run_scheduler(*, alias: str, settings: ConveyorSettings, once: bool = False) -> SchedulerLoop:
+def run_scheduler(
+    *,
+    alias: str,
+    settings: ConveyorSettings,
+    once: bool = False,
+    watched_by: Callable[[SchedulerLoop], AbstractContextManager[object]] = nullcontext,
+) -> SchedulerLoop:
     """Run a scheduler until SIGTERM or SIGINT, or through one look if `once`; return its loop.
 
-    Raises what ended the loop otherwise. A second signal ends the process at once.
+    Raises what ended the loop otherwise. A second signal ends the process at once. `watched_by` gets the loop before
+    it starts, and is left when it is told to stop.
     """
     failures: list[BaseException] = []
     ending = Ending()
@@ -80,7 +87,7 @@ def run_scheduler(*, alias: str, settings: ConveyorSettings, once: bool = False)
 
     loop = _ForegroundLoop(alias=alias, settings=settings, on_error=fail, once=once)
     loop.ending = ending
-    with ending.on_signals():
+    with watched_by(loop), ending.on_signals():
         loop.start()
         ending.wait()
     loop.stop()

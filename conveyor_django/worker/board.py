@@ -10,6 +10,7 @@ import mmap
 import os
 import tempfile
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import IO, Final
@@ -29,9 +30,12 @@ COUNTERS: Final = (
     "leaving",
     # 1 once the process has given back or ended all that it held.
     "goodbye",
+    # When the database last took a heartbeat, and when the listener last heard itself (monotonic nanoseconds);
+    # 0: not yet, or deaf by now.
+    "beaten_at", "heard_at",
 )  # fmt: skip
 # Those that say how the process is; nobody adds them up.
-SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye"})
+SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye", "beaten_at", "heard_at"})
 # Runs that came to an end of their own.
 ENDS: Final = ("succeeded", "retried", "snoozed", "failed", "cancelled")
 _PLACE_OF: Final = {counter: place for place, counter in enumerate(COUNTERS)}
@@ -64,10 +68,10 @@ def board_places(slots: int) -> int:
     return 2 * slots
 
 
-def _unnamed_file() -> IO[bytes]:
+def unnamed_file(label: str) -> IO[bytes]:
     """Return a file that lives as long as the child: in memory where that can be had: a container may be read-only."""
     if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("conveyor-board"), "r+b")
+        return os.fdopen(os.memfd_create(label), "r+b")
     return tempfile.TemporaryFile()
 
 
@@ -93,7 +97,7 @@ class Board:
     @classmethod
     def create(cls, places: int) -> tuple[Board, IO[bytes]]:
         """Return a new board and its unnamed file; a child inherits the file's descriptor."""
-        file = _unnamed_file()
+        file = unnamed_file("conveyor-board")
         file.truncate(cls.size(places))
         return cls(file.fileno(), places), file
 
@@ -161,6 +165,14 @@ class Board:
     def say_goodbye(self) -> None:
         """Note that nothing is held any more: an exit code alone proves nothing, since a handler may exit too."""
         self._words[COUNTERS.index("goodbye")] = 1
+
+    def say_beaten(self) -> None:
+        """Note that the database has taken a heartbeat."""
+        self._words[_PLACE_OF["beaten_at"]] = time.monotonic_ns()
+
+    def say_hearing(self, hears: bool) -> None:
+        """Note whether the listener hears its own notifications."""
+        self._words[_PLACE_OF["heard_at"]] = time.monotonic_ns() if hears else 0
 
     def counters(self) -> dict[str, int]:
         """Return all counters."""

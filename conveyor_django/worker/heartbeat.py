@@ -136,6 +136,8 @@ class Heartbeat(DatabaseLoop):
             incarnation=self._owner, draining=self.draining, holds_lock=self._locked, on=connection
         )
         self._alive_at = sent_at if alive else -math.inf
+        if alive:
+            self._board.say_beaten()
         return alive
 
     def _beat(self, connection: Connection) -> None:

@@ -44,7 +44,7 @@ def written(claimed: list[Claimed]) -> list[tuple[object, ...]]:
     return [
         (
             job.queue, job.version, job.attempt, job.lost_count, job.release_count, job.lease_seconds, job.args,
-            row.state, row.priority, row.lease_owner, row.lease_version, row.lease_expires_at, row.started_at,
+            job.waited_seconds, row.state, row.priority, row.lease_owner, row.lease_version, row.lease_expires_at, row.started_at,
             row.claimed_at, row.attempt, row.parked,
         )
         for job in claimed

@@ -95,4 +95,6 @@ def test_signs_are_given_once_and_stay():
         for _ in range(2):
             board.say_leaving()
             board.say_goodbye()
-        assert {name: board.counters()[name] for name in SIGNS} == {"pulse": 0, "looks": 0, "leaving": 1, "goodbye": 1}
+        assert {name: board.counters()[name] for name in SIGNS} == {
+            "pulse": 0, "looks": 0, "leaving": 1, "goodbye": 1, "beaten_at": 0, "heard_at": 0,
+        }  # fmt: skip
