@@ -24,6 +24,7 @@ from .exchange import (
 )
 from .fenced import FencedStatements
 from .limits import LimitStatements
+from .overview import OverviewStatements
 
 __all__ = ["Accepted", "Holder", "JobManager", "NewJob"]
 
@@ -39,7 +40,7 @@ class Holder(NamedTuple):
     workflow_id: int | None
 
 
-class JobManager(DutyStatements, FencedStatements, LimitStatements):
+class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStatements):
     """The statements on jobs. Instants are the database's unless `now` is given; times are in seconds."""
 
     # -- enqueue ------------------------------------------------------------------------------------------

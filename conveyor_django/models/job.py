@@ -14,6 +14,7 @@ from ..states import TERMINAL, JobState, Parked, WorkflowRole
 # Plain strings: migrations must not depend on the enum.
 _BLOCKED, _SCHEDULED = JobState.BLOCKED.value, JobState.SCHEDULED.value
 _READY, _RUNNING = JobState.READY.value, JobState.RUNNING.value
+_FAILED = JobState.FAILED.value
 _TERMINAL = sorted(state.value for state in TERMINAL)
 _OPEN = sorted(state.value for state in JobState if state not in TERMINAL)
 _BY_KEY, _BY_TASK = Parked.KEY.value, Parked.TASK.value
@@ -176,6 +177,12 @@ class Job(models.Model):
                 condition=Q(state__in=_TERMINAL),
                 name="conveyor_job_finished_at",
             ),
+            # count_failed, count_states: failures among millions of successes, and those still kept.
+            models.Index(
+                fields=["finished_at"], include=["queue"], condition=Q(state=_FAILED), name="conveyor_job_failed"
+            ),
+            # count_states, find_stuck: what is blocked.
+            models.Index(fields=["queue"], condition=Q(state=_BLOCKED), name="conveyor_job_blocked"),
         ]
 
     def __str__(self) -> str:

@@ -35,6 +35,7 @@ from .reconnect import FailoverDetected
 from .runs import Finished
 from .sessions import prepare_sessions
 from .tally import Tally
+from .wakeup import ROLE as LISTENER
 from .wakeup import Wakeup
 
 logger = get_logger("worker.child")
@@ -72,7 +73,7 @@ class Child:
         )  # fmt: skip
         self._wakeup = Wakeup(
             owner=config.incarnation, on_queue=self._pump.ring, on_doubt=self._pump.doubt,
-            on_cancel=self._heard_of_cancel, on_hearing=self._board.say_hearing, **self._database_options("listener"),
+            on_cancel=self._heard_of_cancel, on_hearing=self._board.say_hearing, **self._database_options(LISTENER),
         )  # fmt: skip
         handlers = Handlers(owner=config.incarnation, alias=config.alias, settings=self._settings)
         self._executor = Executor(
