@@ -94,6 +94,8 @@ _ALL: Final = (
     Definition("conveyor_queue_paused", _GAUGE, _D, ("queue",), "1 where the queue is paused, else 0."),
     Definition("conveyor_queue_workers", _GAUGE, _D, ("queue",),
                "Worker processes that take jobs of this queue: alive, and not draining."),
+    Definition("conveyor_schedulers", _GAUGE, _D, (),
+               "Schedulers at work, by their sessions; not told behind a pooler."),
     Definition("conveyor_cron_lateness_seconds", _GAUGE, _D, ("entry",),
                "How long the next tick of an enabled cron entry has been due; 0 where it lies ahead."),
     Definition("conveyor_cron_broken", _GAUGE, _D, (), "Enabled cron entries whose schedule cannot be read."),

@@ -79,20 +79,20 @@ def run_scheduler(
     it starts, and is left when it is told to stop.
     """
     failures: list[BaseException] = []
-    ending = Ending()
 
     def fail(_loop: Loop, error: BaseException) -> None:
         failures.append(error)
-        ending.end()
+        loop.ending.end()
 
     loop = _ForegroundLoop(alias=alias, settings=settings, on_error=fail, once=once)
-    loop.ending = ending
-    with watched_by(loop), ending.on_signals():
-        loop.start()
-        ending.wait()
+    with watched_by(loop):
+        loop.ending = Ending()
+        with loop.ending.on_signals():
+            loop.start()
+            loop.ending.wait()
     loop.stop()
     if loop.join(STOP_SECONDS):
-        ending.close()
+        loop.ending.close()
     if failures:
         raise failures[0]
     return loop
