@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 
 from .calls import Call, P, R
 from .conf import conveyor_settings
+from .counting import count_stored
 from .enqueue import check_transaction, jobs_of, prepared
 from .errors import InvalidArguments, describe
 from .managers.jobs import Accepted
@@ -75,6 +76,7 @@ def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[
     with joined(alias):
         stored = store_all(jobs_of(alias), entries)
         results = _results(calls, stored, alias=alias, backend=backend)
+    count_stored(entry.job for entry, job in zip(entries, stored, strict=True) if isinstance(job, Accepted))
     ready = {
         entry.job.queue
         for entry, job in zip(entries, stored, strict=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import connections, transaction
 from django.utils import timezone
 
-from . import jsonrule
+from . import counting, jsonrule
 from .compat import InvalidTask
 from .conf import ConveyorSettings, conveyor_settings
 from .conflicts import Entry, Existing
@@ -109,8 +109,11 @@ def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     # One for later wakes nobody now.
     ring = None if job.run_at else Ring.due(job.queue, alias=alias)
     stored = store_one(jobs_of(alias), entry, ring.hint if ring else None)
-    if isinstance(stored, Accepted) and stored.state == JobState.READY and not (ring and ring.was_heard()):
-        notify_on_commit([job.queue], alias=alias)
+    if isinstance(stored, Accepted):
+        if counting.on_enqueued is not None:
+            counting.on_enqueued(job.queue, job.task, 1)
+        if stored.state == JobState.READY and not (ring and ring.was_heard()):
+            notify_on_commit([job.queue], alias=alias)
     return stored
 
 

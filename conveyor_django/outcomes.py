@@ -39,6 +39,8 @@ class Claimed(NamedTuple):
     created_at: dt.datetime
     concurrency_key: str | None = None
     workflow_id: int | None = None
+    # From when it was due, by the database's clock; of a later run, or one that waited for other jobs, it says little.
+    waited_seconds: float = 0.0
 
     @property
     def run(self) -> int:

@@ -25,6 +25,11 @@ def resolve_task(path: str) -> Task[..., Any]:
     return task
 
 
+def is_known(path: str) -> bool:
+    """Say whether the task of that path was found before; imports nothing."""
+    return path in _known
+
+
 def _find(path: str) -> Task[..., Any]:
     names = path.split(".")
     if not names[1:] or not all(names):

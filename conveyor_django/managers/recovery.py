@@ -46,6 +46,8 @@ class Takeover:
     held: int
     # The queues in which a run that was ended in its stead made a job ready.
     ready: set[str] = field(default_factory=set)
+    # The runs that this pass has ended in its stead.
+    ended: list[Token] = field(default_factory=list)
 
     @property
     def done(self) -> bool:
@@ -74,6 +76,7 @@ def take_over(
     sessions = _end_sessions(workers, incarnation, on)
     jobs: JobManager = JobManager().db_manager(alias)
     ready: set[str] = set()
+    won: list[Token] = []
     if ended:
         # Before all else is taken back, and with it these; a session of theirs may still have a commit on its way.
         if sessions:
@@ -82,8 +85,9 @@ def take_over(
             ended, owner=incarnation, keep=settings.max_attempt_rows, max_releases=settings.max_releases, on=on
         )
         log_ended(ended, answers, owner=incarnation)
+        won = [token for token, answer in answers.items() if answer is Answer.WON]
         if Answer.BUSY in answers.values():
-            return Takeover(rescued=[], sessions=0, held=len(ended), ready=ready)
+            return Takeover(rescued=[], sessions=0, held=len(ended), ready=ready, ended=won)
     rescued = jobs.rescue_owner(
         owner=incarnation, started=started, reason=reason, free_reason=NEIGHBOUR if ended else NOT_STARTED,
         max_lost=settings.max_lost, max_releases=settings.max_releases, on=on,
@@ -93,7 +97,7 @@ def take_over(
     # Last, and only when nothing is left: as long as the row stands, every scheduler's look comes back to it.
     if sessions == 0 and held == 0 and workers.deregister_worker(incarnation=incarnation, on=on):
         event(logger, logging.WARNING, "worker.dead", worker=incarnation, database=alias, reason=reason)
-    return Takeover(rescued=rescued, sessions=sessions, held=held, ready=ready)
+    return Takeover(rescued=rescued, sessions=sessions, held=held, ready=ready, ended=won)
 
 
 def log_rescued(rescued: Iterable[Rescued], *, reason: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from ..conf import ConveyorSettings
@@ -66,26 +66,33 @@ class _ForegroundLoop(SchedulerLoop):
         self.ending.end()
 
 
-def run_scheduler(*, alias: str, settings: ConveyorSettings, once: bool = False) -> SchedulerLoop:
+def run_scheduler(
+    *,
+    alias: str,
+    settings: ConveyorSettings,
+    once: bool = False,
+    watched_by: Callable[[SchedulerLoop], AbstractContextManager[object]] = nullcontext,
+) -> SchedulerLoop:
     """Run a scheduler until SIGTERM or SIGINT, or through one look if `once`; return its loop.
 
-    Raises what ended the loop otherwise. A second signal ends the process at once.
+    Raises what ended the loop otherwise. A second signal ends the process at once. `watched_by` gets the loop before
+    it starts, and is left when it is told to stop.
     """
     failures: list[BaseException] = []
-    ending = Ending()
 
     def fail(_loop: Loop, error: BaseException) -> None:
         failures.append(error)
-        ending.end()
+        loop.ending.end()
 
     loop = _ForegroundLoop(alias=alias, settings=settings, on_error=fail, once=once)
-    loop.ending = ending
-    with ending.on_signals():
-        loop.start()
-        ending.wait()
+    with watched_by(loop):
+        loop.ending = Ending()
+        with loop.ending.on_signals():
+            loop.start()
+            loop.ending.wait()
     loop.stop()
     if loop.join(STOP_SECONDS):
-        ending.close()
+        loop.ending.close()
     if failures:
         raise failures[0]
     return loop

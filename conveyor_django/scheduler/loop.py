@@ -48,6 +48,21 @@ def scheduler_name(host: str | None = None, pid: int | None = None) -> str:
 
 
 @dataclass(slots=True)
+class Record:
+    """What a duty's looks have come to since the loop began: rows changed, and when one last went well (monotonic)."""
+
+    looks: int = 0
+    changed: int = 0
+    looked_at: float = field(default_factory=time.monotonic)
+
+    def note(self, look: Look) -> None:
+        """Count a look that went well."""
+        self.looks += 1
+        self.changed += look.changed
+        self.looked_at = time.monotonic()
+
+
+@dataclass(slots=True)
 class Turn:
     """A duty, when it is due, and what its last look came to."""
 
@@ -60,7 +75,8 @@ class SchedulerLoop(DatabaseLoop):
     """Promote, rescue, take over dead workers, prune, until stopped; as many at once as you like.
 
     `once` ends after one look of every duty, repeated while its batches are full. `errors` counts the looks
-    of each duty that failed. A database without Conveyor's tables ends the loop (UndefinedTable).
+    of each duty that failed, `records` what the others did. A database without Conveyor's tables ends the loop
+    (UndefinedTable).
     """
 
     name = "scheduler"
@@ -81,6 +97,7 @@ class SchedulerLoop(DatabaseLoop):
             on_error=on_error,
         )
         self.errors: Counter[str] = Counter()
+        self.records = {duty.name: Record() for duty in DUTIES}
         self._settings = settings
         self._now = now
         self._once = once
@@ -133,6 +150,7 @@ class SchedulerLoop(DatabaseLoop):
         turn.look = Look()
         try:
             turn.look = turn.duty.look_once(connection)
+            self.records[turn.duty.name].note(turn.look)
         except Exception as error:
             if not is_usable(connection):
                 self._first = (DUTIES.index(type(turn.duty)) + 1) % len(DUTIES)

@@ -177,7 +177,8 @@ claimed AS (
     -- walk the whole table.
     WHERE job.id = ANY (ARRAY(SELECT leased.id FROM leased))
     RETURNING job.id, job.lease_version, job.queue, job.task, job.attempt, job.max_attempts, job.lost_count,
-        job.release_count, job.created_at, job.priority, job.ready_seq, job.concurrency_key, job.workflow_id
+        job.release_count, job.created_at, job.priority, job.ready_seq, job.concurrency_key, job.workflow_id,
+        date_part('epoch', job.claimed_at - greatest(job.run_at, job.created_at)) AS waited
 ),
 -- Caps whose places were never made, or too few: the caller makes them, and claims again.
 unprovided AS MATERIALIZED (
@@ -234,7 +235,8 @@ parked AS (
 SELECT 'claimed' AS kind, claimed.id, claimed.lease_version, claimed.queue, claimed.task, payload.args, payload.kwargs,
        claimed.attempt, claimed.max_attempts, claimed.lost_count, claimed.release_count,
        (%(leases)s::float8[])[array_position(%(queues)s::text[], claimed.queue)] AS lease, claimed.created_at,
-       claimed.concurrency_key, claimed.workflow_id, NULL::integer AS cap, claimed.priority, claimed.ready_seq
+       claimed.concurrency_key, claimed.workflow_id, claimed.waited,
+       NULL::integer AS cap, claimed.priority, claimed.ready_seq
 FROM claimed
 -- LIMIT keeps this a probe per job; without it, a plan made on an empty table walks the whole index for ever.
 LEFT JOIN LATERAL (
@@ -243,11 +245,11 @@ LEFT JOIN LATERAL (
 UNION ALL
 SELECT DISTINCT 'parked', NULL::bigint, NULL::bigint, parked.queue, NULL, NULL, NULL, NULL::integer, NULL::integer,
        NULL::integer, NULL::integer, NULL::float8, NULL::timestamptz,
-       parked.concurrency_key, NULL::bigint, NULL::integer, NULL::smallint,
+       parked.concurrency_key, NULL::bigint, NULL::float8, NULL::integer, NULL::smallint,
        NULL::bigint
 FROM parked
 UNION ALL
 SELECT 'unprovided', NULL, NULL, unprovided.queue, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-       unprovided.key, NULL, unprovided.cap, NULL, NULL
+       unprovided.key, NULL, NULL, unprovided.cap, NULL, NULL
 FROM unprovided
 ORDER BY priority DESC NULLS LAST, ready_seq

@@ -42,18 +42,21 @@ claimed AS (
     -- walk the whole table.
     WHERE job.id = ANY (ARRAY(SELECT seen.id FROM seen WHERE NOT seen.capped))
     RETURNING job.id, job.lease_version, job.queue, job.task, job.attempt, job.max_attempts, job.lost_count,
-        job.release_count, job.created_at, job.priority, job.ready_seq, job.workflow_id
+        job.release_count, job.created_at, job.priority, job.ready_seq, job.workflow_id,
+        date_part('epoch', job.claimed_at - greatest(job.run_at, job.created_at)) AS waited
 )
 SELECT 'claimed' AS kind, claimed.id, claimed.lease_version, claimed.queue, claimed.task, payload.args, payload.kwargs,
        claimed.attempt, claimed.max_attempts, claimed.lost_count, claimed.release_count,
        (%(leases)s::float8[])[array_position(%(queues)s::text[], claimed.queue)] AS lease, claimed.created_at,
-       NULL::text AS concurrency_key, claimed.workflow_id, NULL::integer AS cap, claimed.priority, claimed.ready_seq
+       NULL::text AS concurrency_key, claimed.workflow_id, claimed.waited,
+       NULL::integer AS cap, claimed.priority, claimed.ready_seq
 FROM claimed
 -- LIMIT keeps this a probe per job; without it, a plan made on an empty table walks the whole index for ever.
 LEFT JOIN LATERAL (
     SELECT args::text, kwargs::text FROM conveyor_payload WHERE job_id = claimed.id LIMIT 1
 ) AS payload ON true
 UNION ALL
-SELECT 'capped', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 'capped', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       NULL
 WHERE EXISTS (SELECT FROM seen WHERE seen.capped)
 ORDER BY priority DESC NULLS LAST, ready_seq

@@ -10,6 +10,7 @@ import mmap
 import os
 import tempfile
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass
 from typing import IO, Final
@@ -31,9 +32,12 @@ COUNTERS: Final = (
     "goodbye",
     # 1 once the process has heard that somebody asked this worker to drain.
     "draining",
+    # When the database last took a heartbeat, and when the listener last heard itself (monotonic nanoseconds);
+    # 0: not yet, or deaf by now.
+    "beaten_at", "heard_at",
 )  # fmt: skip
 # Those that say how the process is; nobody adds them up.
-SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye", "draining"})
+SIGNS: Final = frozenset({"pulse", "looks", "leaving", "goodbye", "draining", "beaten_at", "heard_at"})
 # Runs that came to an end of their own.
 ENDS: Final = ("succeeded", "retried", "snoozed", "failed", "cancelled")
 _PLACE_OF: Final = {counter: place for place, counter in enumerate(COUNTERS)}
@@ -66,10 +70,10 @@ def board_places(slots: int) -> int:
     return 2 * slots
 
 
-def _unnamed_file() -> IO[bytes]:
+def unnamed_file(label: str) -> IO[bytes]:
     """Return a file that lives as long as the child: in memory where that can be had: a container may be read-only."""
     if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("conveyor-board"), "r+b")
+        return os.fdopen(os.memfd_create(label), "r+b")
     return tempfile.TemporaryFile()
 
 
@@ -95,7 +99,7 @@ class Board:
     @classmethod
     def create(cls, places: int) -> tuple[Board, IO[bytes]]:
         """Return a new board and its unnamed file; a child inherits the file's descriptor."""
-        file = _unnamed_file()
+        file = unnamed_file("conveyor-board")
         file.truncate(cls.size(places))
         return cls(file.fileno(), places), file
 
@@ -166,7 +170,15 @@ class Board:
 
     def say_draining(self) -> None:
         """Note that this worker was asked, by its row in the database, to claim nothing more and to end."""
-        self._words[COUNTERS.index("draining")] = 1
+        self._words[_PLACE_OF["draining"]] = 1
+
+    def say_beaten(self) -> None:
+        """Note that the database has taken a heartbeat."""
+        self._words[_PLACE_OF["beaten_at"]] = time.monotonic_ns()
+
+    def say_hearing(self, hears: bool) -> None:
+        """Note whether the listener hears its own notifications."""
+        self._words[_PLACE_OF["heard_at"]] = time.monotonic_ns() if hears else 0
 
     def counters(self) -> dict[str, int]:
         """Return all counters."""

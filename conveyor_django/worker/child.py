@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from .. import counting
 from ..conf import conveyor_settings
 from ..log import event, get_logger
 from ..loops import Loop
@@ -33,6 +34,7 @@ from .pump import Pump
 from .reconnect import FailoverDetected
 from .runs import Finished
 from .sessions import prepare_sessions
+from .tally import Tally
 from .wakeup import ROLE as LISTENER
 from .wakeup import Wakeup
 
@@ -53,6 +55,8 @@ class Child:
         self._endings: queue.SimpleQueue[Exit] = queue.SimpleQueue()
         self._exit: Exit | None = None
         self._board = Board(config.board_fd, board_places(config.concurrency))
+        tally = None if config.tally_fd is None else Tally(config.tally_fd)
+        counting.on_enqueued = None if tally is None else tally.enqueued
         self._inflight = InFlight()
         self._plan = QueuePlan(config.queues, alias=config.alias, lease_seconds=self._settings.lease_seconds)
         self._heartbeat = Heartbeat(
@@ -64,12 +68,12 @@ class Child:
         self._pump = Pump(
             owner=config.incarnation, slots=config.concurrency, poll=config.poll, plan=self._plan,
             inflight=self._inflight, board=self._board, settings=self._settings, max_jobs=config.max_jobs,
-            drain=config.drain, on_idle=self._idle, is_trusted=lambda: self._heartbeat.is_fresh,
+            drain=config.drain, on_idle=self._idle, is_trusted=lambda: self._heartbeat.is_fresh, tally=tally,
             **self._database_options("pump"),
         )  # fmt: skip
         self._wakeup = Wakeup(
             owner=config.incarnation, on_queue=self._pump.ring, on_doubt=self._pump.doubt,
-            on_cancel=self._heard_of_cancel, **self._database_options(LISTENER),
+            on_cancel=self._heard_of_cancel, on_hearing=self._board.say_hearing, **self._database_options(LISTENER),
         )  # fmt: skip
         handlers = Handlers(owner=config.incarnation, alias=config.alias, settings=self._settings)
         self._executor = Executor(

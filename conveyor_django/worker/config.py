@@ -50,6 +50,8 @@ class ChildConfig:
     poll: float
     supervisor_pid: int
     board_fd: int
+    # None where nobody asks for numbers by queue and task.
+    tally_fd: int | None = None
     max_jobs: int | None = None
     max_rss_bytes: int | None = None
     # End when there is nothing left to claim.

@@ -95,7 +95,7 @@ class Handlers:
         """Run an async handler on this event loop and say how it ended."""
         try:
             self._announce_start(run)
-            return self.ends.returned(run, heeded(run, raised(await self._called(run))))
+            return self.ends.returned(run, heeded(run, raised(await self._awaited(run))))
         except BaseException as error:  # noqa: BLE001 - as above; a cancellation is how it is interrupted
             return self.ends.failed(run, error)
 
@@ -129,6 +129,13 @@ class Handlers:
             if run.definition.is_coroutine:
                 return heeded(run, raised(run_on_own_loop(run.held, lambda: self._called(run))))
             return heeded(run, raised(self._called(run)))
+        finally:
+            run.seconds = time.monotonic() - began
+
+    async def _awaited(self, run: Run) -> Any:
+        began = time.monotonic()
+        try:
+            return await self._called(run)
         finally:
             run.seconds = time.monotonic() - began
 

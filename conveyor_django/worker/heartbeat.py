@@ -138,8 +138,10 @@ class Heartbeat(DatabaseLoop):
             incarnation=self._owner, draining=self.draining, holds_lock=self._locked, on=connection
         )
         self._alive_at = sent_at if beat else -math.inf
-        if beat is not None and beat.drain_requested and not self.draining:
-            self._on_drain()
+        if beat is not None:
+            self._board.say_beaten()
+            if beat.drain_requested and not self.draining:
+                self._on_drain()
         return beat is not None
 
     def _beat(self, connection: Connection) -> None:

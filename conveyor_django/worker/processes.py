@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -14,6 +15,7 @@ from django.conf import settings
 
 from .board import Board
 from .config import ChildConfig
+from .tally import Tally
 
 
 @dataclass(slots=True, eq=False)
@@ -24,7 +26,9 @@ class ChildProcess:
     process: subprocess.Popen[bytes]
     board: Board
     # Inherited by the child; kept open for as long as the board is looked at.
-    file: IO[bytes] = field(repr=False)
+    files: list[IO[bytes]] = field(repr=False)
+    # Where somebody asks for numbers by queue and task.
+    tally: Tally | None = None
     started_at: float = field(default_factory=time.monotonic)
     pulse: int = 0
     pulsed_at: float = field(default_factory=time.monotonic)
@@ -79,11 +83,12 @@ class ChildProcess:
         """Let go of a process that has ended."""
         if self.process.stdin is not None:
             self.process.stdin.close()
-        self.file.close()
+        for file in self.files:
+            file.close()
 
 
-def spawn(config: ChildConfig, board: Board, file: IO[bytes]) -> ChildProcess:
-    """Start a child by exec: a fork would share connections, threads and locks.
+def spawn(config: ChildConfig, board: Board, files: Sequence[IO[bytes]], *, tally: Tally | None = None) -> ChildProcess:
+    """Start a child by exec: a fork would share connections, threads and locks. It inherits `files`.
 
     Its standard input is a pipe that closes when the supervisor dies, however that happens. It leads a session of
     its own, so that Ctrl-C in a terminal reaches the supervisor alone, which then stops it in order.
@@ -94,8 +99,8 @@ def spawn(config: ChildConfig, board: Board, file: IO[bytes]) -> ChildProcess:
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [sys.executable, "-m", "conveyor_django.worker", config.to_json()],
         stdin=subprocess.PIPE,
-        pass_fds=(config.board_fd,),
+        pass_fds=[file.fileno() for file in files],
         start_new_session=True,
         env=environment,
     )
-    return ChildProcess(config, process, board, file)
+    return ChildProcess(config, process, board, [*files], tally)

@@ -29,6 +29,7 @@ from .quarantine import Quarantine
 from .reconnect import Timeline, give_back_unknown
 from .report import report
 from .runs import Finished
+from .tally import Tally
 
 logger = get_logger("worker.pump")
 
@@ -57,6 +58,7 @@ class Pump(DatabaseLoop):
         drain: bool,
         on_idle: Callable[[], None],
         is_trusted: Callable[[], bool] = lambda: True,
+        tally: Tally | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -70,6 +72,7 @@ class Pump(DatabaseLoop):
         self._drain = drain
         self._on_idle = on_idle
         self._is_trusted = is_trusted
+        self._tally = tally
         self._finisher = Finisher(owner=owner, settings=settings)
         self._appetite = Appetite(poll=poll, window=settings.notify_window_seconds, now=time.monotonic())
         # Everything that may end the pump's wait comes through here; None is a bare wake-up.
@@ -221,6 +224,8 @@ class Pump(DatabaseLoop):
         self._outbox.answered(finished)
         self._forget(finished.held)
         report(finished, answer, self._board)
+        if self._tally is not None:
+            self._tally.answered(finished, answer)
         if answer is not Answer.LOST:
             self.executor.announce(finished)
 
@@ -275,6 +280,8 @@ class Pump(DatabaseLoop):
         if self._left is not None:
             self._left -= len(claimed)
         self._board.count("claimed", len(claimed))
+        if self._tally is not None:
+            self._tally.claimed(claimed)
         held = self._inflight.add(claimed, turn.sent_at)
         self.executor.submit(*[job for job in held if not self._quarantine.admits(job, now)])
 

@@ -8,7 +8,6 @@ import queue
 import signal
 import time
 import uuid
-from collections import Counter
 from dataclasses import dataclass, replace
 from types import FrameType
 
@@ -17,11 +16,13 @@ from django.db import connections
 from ..conf import ConveyorSettings
 from ..log import event, get_logger
 from ..loops import Loop
-from .board import ENDS, SIGNS, Board, board_places
+from .board import ENDS, Board, board_places
 from .config import FLUSH_SECONDS, ChildConfig, Exit, stuck_after
 from .processes import ChildProcess, spawn
 from .reload import FileWatch
 from .takeover import Dead, Takeovers
+from .tally import Tally
+from .totals import Totals
 
 logger = get_logger("worker.supervisor")
 
@@ -54,6 +55,8 @@ class WorkerOptions:
     reload: bool = False
     log_format: str = "text"
     log_level: int = logging.INFO
+    # Whether the children count by queue and task, for metrics.
+    tallied: bool = False
 
 
 class Supervisor:
@@ -67,14 +70,14 @@ class Supervisor:
         # When to start the next replacements (monotonic).
         self._respawns: list[float] = []
         self._young_deaths = 0
-        self._totals: Counter[str] = Counter()
+        self.totals = Totals()
         # Signals, and None for a bare wake-up. Not an Event: a handler may interrupt the very wait that it ends.
         self._inbox: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._signalled_at: float | None = None
         self._code = 0
         self._takeovers = Takeovers(
             settings=settings, alias=options.alias, application_name=f"conveyor supervisor {os.getpid()}",
-            lease_seconds=settings.lease_seconds, on_error=self.loop_failed,
+            lease_seconds=settings.lease_seconds, on_error=self.loop_failed, totals=self.totals,
         )  # fmt: skip
         self._files = FileWatch() if options.reload else None
 
@@ -161,17 +164,19 @@ class Supervisor:
 
     def _spawn(self) -> None:
         options = self._options
-        board, file = Board.create(board_places(options.concurrency))
+        board, board_file = Board.create(board_places(options.concurrency))
+        tally, tally_file = Tally.create() if options.tallied else (None, None)
         config = ChildConfig(
             incarnation=uuid.uuid4(), alias=options.alias,
             database=connections[options.alias].settings_dict["NAME"], queues=options.queues,
             concurrency=options.concurrency, grace=options.grace, poll=options.poll,
-            supervisor_pid=os.getpid(), board_fd=file.fileno(), max_jobs=options.max_jobs,
+            supervisor_pid=os.getpid(), board_fd=board_file.fileno(), max_jobs=options.max_jobs,
             max_rss_bytes=options.max_rss_bytes, drain=options.drain, log_format=options.log_format,
-            log_level=options.log_level,
+            log_level=options.log_level, tally_fd=tally_file.fileno() if tally_file else None,
         )  # fmt: skip
-        child = spawn(config, board, file)
+        child = spawn(config, board, [board_file, tally_file] if tally_file else [board_file], tally=tally)
         self._children.append(child)
+        self.totals.join(child)
         event(logger, logging.INFO, "child.started", pid=child.pid, incarnation=config.incarnation)
 
     def _reap(self) -> None:
@@ -179,7 +184,7 @@ class Supervisor:
         for child in [c for c in self._children if c.process.poll() is not None]:
             self._children.remove(child)
             self._ended(child, child.process.returncode)
-            self._totals.update(child.board.counters())
+            self.totals.leave(child)
             child.close()
 
     def _ended(self, child: ChildProcess, code: int) -> None:
@@ -200,6 +205,7 @@ class Supervisor:
             pid=child.pid, incarnation=child.config.incarnation, exit=code, started=len(child.board.started()),
             signal=_signal_name(-code) if code < 0 else None,
         )  # fmt: skip
+        self.totals.count("deaths")
         overdue = child.board.overdue(time.monotonic())
         # Where a run is to blame, the others were only its neighbours.
         started = [] if overdue else child.board.started()
@@ -271,9 +277,7 @@ class Supervisor:
         for loop in [self._takeovers, *self._companions]:
             if not loop.join(self._settings.lease_seconds):
                 event(logger, logging.ERROR, "loop.unfinished", loop=loop.name)
-        for name in SIGNS:
-            self._totals.pop(name, None)
-        event(logger, logging.INFO, "worker.totals", **self._totals)
+        event(logger, logging.INFO, "worker.totals", **self.totals.counters())
 
 
 def _signal_name(number: int) -> str:

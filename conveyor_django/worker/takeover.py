@@ -18,6 +18,7 @@ from ..notify import notify_now
 from ..outcomes import Token
 from . import decide
 from .board import Limit
+from .totals import Totals
 
 logger = get_logger("worker.takeover")
 
@@ -43,9 +44,10 @@ class Takeovers(DatabaseLoop):
 
     name = "takeover"
 
-    def __init__(self, *, settings: ConveyorSettings, **options: Any) -> None:
+    def __init__(self, *, settings: ConveyorSettings, totals: Totals, **options: Any) -> None:
         super().__init__(**options)
         self._settings = settings
+        self._totals = totals
         self._todo: deque[Dead] = deque()
         self._bell = threading.Event()
 
@@ -84,6 +86,8 @@ class Takeovers(DatabaseLoop):
                 ended=[decide.killed(token, limit) for token, limit in dead.overdue.items()],
                 on=connection,
             )
+            self._totals.count("rescued", len(taken.rescued))
+            self._totals.count("killed", len(taken.ended))
             notify_now(queues_to_wake(taken.rescued) | taken.ready, alias=self._alias, on=connection)
             if taken.done:
                 event(logger, logging.INFO, "takeover.done", incarnation=dead.incarnation)

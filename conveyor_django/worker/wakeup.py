@@ -32,7 +32,7 @@ class Wakeup(DatabaseLoop):
     """Passes on the queues and the cancelled jobs that it is notified of: hints only, polls and heartbeats never stop.
 
     `on_queue` gets each queue's name, `on_cancel` each job's id; `on_doubt` is called when notifications may have been
-    missed.
+    missed; `on_hearing` with whether the listener hears itself, at each of its probes.
     """
 
     name = "wakeup"
@@ -44,6 +44,7 @@ class Wakeup(DatabaseLoop):
         on_queue: Callable[[str], None],
         on_doubt: Callable[[], None],
         on_cancel: Callable[[int], None],
+        on_hearing: Callable[[bool], object] = bool,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -51,6 +52,7 @@ class Wakeup(DatabaseLoop):
         self._on_queue = on_queue
         self._on_doubt = on_doubt
         self._on_cancel = on_cancel
+        self._on_hearing = on_hearing
 
     def connected(self, connection: Connection) -> None:
         """Listen; whatever was said before is lost, so look."""
@@ -60,15 +62,23 @@ class Wakeup(DatabaseLoop):
             return
         for channel in (CHANNEL, CANCEL_CHANNEL):
             connection.execute(f"LISTEN {channel}")
+        self._on_hearing(True)
         self._on_doubt()
 
     def work(self, connection: Connection) -> None:
         """Pass on notifications and probe the connection, until stopped."""
+        try:
+            self._listen(connection)
+        finally:
+            self._on_hearing(False)
+
+    def _listen(self, connection: Connection) -> None:
         heard_at = asked_at = time.monotonic()
         while not self.stopping.is_set():
             for notification in connection.notifies(timeout=1.0, stop_after=1):
                 if notification.payload == self._probe:
                     heard_at = time.monotonic()
+                    self._on_hearing(True)
                 elif notification.channel == CANCEL_CHANNEL:
                     self._heard_of_cancel(notification.payload)
                 elif not notification.payload.startswith(_PROBE):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from ..compat import announce, has_listeners, task_enqueued
+from ..counting import count_stored
 from ..enqueue import check_transaction, jobs_of
 from ..errors import InvalidWorkflow, describe
 from ..managers.release import follow_up
@@ -173,6 +174,7 @@ class _Store:
                     f"{self._builder} was not stored: a job is part of one workflow. Use another key, or none."
                 )
             accepted.append(row)
+        count_stored(listed)
         return accepted
 
     def _edges(self, outside: dict[Any, int]) -> Iterable[Edge]:

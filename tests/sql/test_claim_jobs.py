@@ -40,13 +40,14 @@ def test_the_row_is_leased(owner: uuid.UUID) -> None:
 def test_the_answer_holds_all_that_a_worker_needs(owner: uuid.UUID) -> None:
     job = JobFactory(
         task="shop.tasks.charge", lost_count=1, release_count=2, max_attempts=7, lease_version=3,
+        created_at=NOW - dt.timedelta(hours=1), run_at=NOW - dt.timedelta(seconds=2.5),
         payload__args=[1, "é"], payload__kwargs={"a": None},
     )  # fmt: skip
     assert claim(owner) == [
         Claimed(
             id=job.id, version=4, queue="default", task="shop.tasks.charge", args='[1, "é"]',
             kwargs='{"a": null}', attempt=1, max_attempts=7, lost_count=1, release_count=2, lease_seconds=30.0,
-            created_at=job.created_at,
+            created_at=job.created_at, waited_seconds=2.5,
         )
     ]  # fmt: skip
 
@@ -139,3 +140,9 @@ def test_a_limit_of_nothing_and_no_queues(owner: uuid.UUID) -> None:
     JobFactory()
     assert claim(owner, 0) == []
     assert Job.objects.claim_jobs(owner=owner, queues={}, limit=1) == []
+
+
+def test_what_was_due_before_it_was_enqueued_waits_from_then(owner: uuid.UUID) -> None:
+    JobFactory(run_at=NOW - dt.timedelta(days=1), created_at=NOW - dt.timedelta(seconds=3))
+    [claimed] = claim(owner)
+    assert claimed.waited_seconds == 3.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 
 import pytest
@@ -31,7 +32,16 @@ def ids(found: Claim) -> list[int]:
 def backlog() -> list[Job]:
     """Make jobs of several queues and priorities, with and without a past."""
     return [
-        JobFactory(queue=queue, priority=priority, lost_count=lost, attempt=1, lease_version=3, release_count=2)
+        JobFactory(
+            queue=queue,
+            priority=priority,
+            lost_count=lost,
+            attempt=1,
+            lease_version=3,
+            release_count=2,
+            created_at=NOW - dt.timedelta(seconds=9 + priority),
+            run_at=NOW - dt.timedelta(seconds=8),
+        )
         for queue in ("b", "a", "default", "nobody's")
         for priority in (0, 5, -5)
         for lost in (0, 1)
@@ -44,8 +54,8 @@ def written(claimed: list[Claimed]) -> list[tuple[object, ...]]:
     return [
         (
             job.queue, job.version, job.attempt, job.lost_count, job.release_count, job.lease_seconds, job.args,
-            row.state, row.priority, row.lease_owner, row.lease_version, row.lease_expires_at, row.started_at,
-            row.claimed_at, row.attempt, row.parked,
+            job.waited_seconds, row.state, row.priority, row.lease_owner, row.lease_version, row.lease_expires_at,
+            row.started_at, row.claimed_at, row.attempt, row.parked,
         )
         for job in claimed
         for row in [rows[job.id]]

@@ -214,3 +214,9 @@ async def effect_async(name: str) -> None:
     from asgiref.sync import sync_to_async
 
     await sync_to_async(insert_effect)(name)
+
+
+@task
+def hands_on(folder: str, name: str) -> None:
+    """Enqueue another job."""
+    quick.enqueue(folder, f"{name}-next")

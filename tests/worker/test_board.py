@@ -97,5 +97,5 @@ def test_signs_are_given_once_and_stay():
             board.say_goodbye()
             board.say_draining()
         assert {name: board.counters()[name] for name in SIGNS} == {
-            "pulse": 0, "looks": 0, "leaving": 1, "goodbye": 1, "draining": 1,
+            "pulse": 0, "looks": 0, "leaving": 1, "goodbye": 1, "draining": 1, "beaten_at": 0, "heard_at": 0,
         }  # fmt: skip

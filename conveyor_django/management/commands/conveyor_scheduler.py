@@ -14,6 +14,7 @@ from ...conf import conveyor_settings
 from ...errors import DatabaseUnsupported
 from ...log import FORMATTERS, configure
 from ...scheduler.foreground import run_scheduler
+from ..metrics import add_metrics_options, metrics_served, require_metrics
 from ..startup import chosen_database
 
 
@@ -33,10 +34,12 @@ class Command(BaseCommand):
             help="Look once and exit. Workers that lost their session lock are found by a second look only.",
         )
         parser.add_argument("--log-format", choices=sorted(FORMATTERS), default="text", help="Default: text.")
+        add_metrics_options(parser)
 
-    def handle(self, *, database: str | None, once: bool, log_format: str, **_options: Any) -> None:
+    def handle(self, *, database: str | None, once: bool, log_format: str, **given: Any) -> None:
         """Run until SIGTERM or SIGINT."""
         settings = conveyor_settings()
+        require_metrics(given)
         configure(log_format)
         alias = chosen_database(database, settings)
         if alias not in connections:
@@ -45,7 +48,10 @@ class Command(BaseCommand):
         # They declare cron entries.
         autodiscover_modules("tasks")
         try:
-            loop = run_scheduler(alias=alias, settings=settings, once=once)
+            loop = run_scheduler(
+                alias=alias, settings=settings, once=once,
+                watched_by=lambda loop: metrics_served(given, alias=alias, scheduler=loop),
+            )  # fmt: skip
         except psycopg.errors.UndefinedTable as error:
             raise CommandError(
                 f"Database {alias!r} has no Conveyor tables ({error.diag.message_primary}). "

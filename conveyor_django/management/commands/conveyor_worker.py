@@ -14,6 +14,7 @@ from ...conf import RANGES, bad_number, conveyor_settings
 from ...log import configure
 from ...scheduler.loop import SchedulerLoop
 from ...worker.supervisor import Supervisor, WorkerOptions, once
+from ..metrics import add_metrics_options, metrics_served, require_metrics
 from ..startup import chosen_database, require_migrations, served_queues
 
 
@@ -42,10 +43,12 @@ class Command(BaseCommand):
         add("--no-scheduler", action="store_true", help="Leave rescue, promote and prune to others.")
         add("--database", metavar="ALIAS", help="The database to work on (default: CONVEYOR['DATABASE']).")
         add("--log-format", choices=["text", "json"], default="text")
+        add_metrics_options(parser)
 
     def handle(self, **given: Any) -> None:
         """Run the worker; its exit code is the command's."""
         settings = conveyor_settings()
+        require_metrics(given)
         level = [logging.WARNING, logging.INFO, logging.DEBUG, logging.DEBUG][given["verbosity"]]
         configure(given["log_format"], level)
         given["database"] = chosen_database(given["database"], settings)
@@ -54,11 +57,13 @@ class Command(BaseCommand):
         # So that an error in a task module shows here, once; --reload watches what is imported.
         autodiscover_modules("tasks")
         supervisor = Supervisor(options, settings=settings)
+        scheduler: SchedulerLoop | None = None
         if not given["no_scheduler"]:
-            supervisor.accompany(
-                SchedulerLoop(alias=given["database"], settings=settings, on_error=supervisor.loop_failed)
-            )
-        if code := supervisor.run():
+            scheduler = SchedulerLoop(alias=given["database"], settings=settings, on_error=supervisor.loop_failed)
+            supervisor.accompany(scheduler)
+        with metrics_served(given, alias=given["database"], supervisor=supervisor, scheduler=scheduler):
+            code = supervisor.run()
+        if code:
             sys.exit(code)
 
 
@@ -76,6 +81,7 @@ def _options(given: dict[str, Any], level: int, queues: tuple[str, ...]) -> Work
         reload=given["reload"],
         log_format=given["log_format"],
         log_level=level,
+        tallied=given["metrics_port"] is not None,
     )
     return once(options) if given["once"] else options
 
