@@ -39,6 +39,9 @@ class Claimed(NamedTuple):
     created_at: dt.datetime
     concurrency_key: str | None = None
     workflow_id: int | None = None
+    # The trace context that its enqueue has stored, as W3C has it.
+    traceparent: str | None = None
+    tracestate: str | None = None
 
     @property
     def run(self) -> int:
