@@ -20,6 +20,7 @@ from .notify import notify_on_commit
 from .options import concurrency_key_of
 from .registry import resolve_task
 from .signatures import shape_of, signature_of
+from .spans.send import send_one
 from .states import JobState, OnConflict
 from .store import store_one
 from .tasks import ConveyorTask
@@ -106,7 +107,9 @@ def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     job = entry.job
     alias = settings.database_of(job.queue)
     check_transaction(job.task, alias)
-    stored = store_one(jobs_of(alias), entry)
+    with (send := send_one(job, alias=alias, settings=settings)):
+        stored = store_one(jobs_of(alias), send.marked(entry))
+        send.has_stored(stored.id, existing=isinstance(stored, Existing))
     if isinstance(stored, Accepted) and stored.state == JobState.READY:
         notify_on_commit([job.queue], alias=alias)
     return stored
