@@ -15,6 +15,7 @@ from .errors import InvalidArguments, describe
 from .managers.jobs import Accepted
 from .notify import notify_on_commit
 from .results import accepted_result, stored_results
+from .spans.send import send_all
 from .states import JobState
 from .store import store_all
 from .transactions import joined
@@ -73,9 +74,11 @@ def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[
     alias = _one_database(entries)
     check_transaction(entries[0].job.task, alias)
     # The results are read before the commit: where one cannot be, nothing has happened.
-    with joined(alias):
-        stored = store_all(jobs_of(alias), entries)
+    with (send := send_all((entry.job for entry in entries), alias=alias, settings=settings)), joined(alias):
+        stored = store_all(jobs_of(alias), [send.marked(entry) for entry in entries])
         results = _results(calls, stored, alias=alias, backend=backend)
+        new = [job.id for job in stored if isinstance(job, Accepted)]
+        send.has_stored_all(new, existing=len(stored) - len(new))
     count_stored(entry.job for entry, job in zip(entries, stored, strict=True) if isinstance(job, Accepted))
     ready = {
         entry.job.queue

@@ -75,6 +75,8 @@ class ConveyorSettings:
     # How long ended jobs are kept; None keeps them for ever.
     retention_seconds: float | None = 7 * 86400.0
     failed_retention_seconds: float | None = 90 * 86400.0
+    # Where OpenTelemetry is set up: the span of a run has a "link" to that of its enqueue, or is its "child"; or "off".
+    spans: str = "link"
 
     @property
     def databases(self) -> tuple[str, ...]:
@@ -106,6 +108,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "failed_retention_seconds": (0, _CENTURY),
 }
 _WHOLE: tuple[float, float] = (1, MAX_INTEGER)
+SPAN_MODES = ("link", "child", "off")
 # Of the others. PostgreSQL keeps 64 subtransactions of a session at hand; with more, every snapshot becomes dearer.
 _WHOLE_RANGES: dict[str, tuple[float, float]] = {"atomic_group_size": (1, 48)}
 _NAMES = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
@@ -198,6 +201,8 @@ def _value(key: str, value: Any) -> Any:
         return _alias(value, place=f"CONVEYOR[{key!r}]")
     if name == "queues":
         return _queues(value)
+    if name == "spans":
+        return _span_mode(value)
     if value is None and name in _OPTIONAL:
         return None
     whole = name not in RANGES
@@ -205,6 +210,14 @@ def _value(key: str, value: Any) -> Any:
     if complaint := bad_number(value, *bounds, whole=whole):
         raise ImproperlyConfigured(f"CONVEYOR[{key!r}] {complaint}.")
     return int(value) if whole else float(value)
+
+
+def _span_mode(value: Any) -> str:
+    if isinstance(value, str) and value in SPAN_MODES:
+        return value
+    raise ImproperlyConfigured(
+        f"CONVEYOR['SPANS'] must be one of {', '.join(map(repr, SPAN_MODES))}, not {describe(value)}."
+    )
 
 
 def bad_number(value: Any, least: float, most: float, *, whole: bool = False) -> str | None:

@@ -8,15 +8,19 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .errors import JobCancelled, LeaseLost, LeftOpen, NotAllowedHere, TaskTimeout
 from .log import event, get_logger
 from .managers.jobs import JobManager
 from .outcomes import Answer, Claimed, Committed
 from .retry import exponential_delay
+from .spans.parts import part
 from .stored import result_text
 from .transactions import is_open, kept_whole, on_event_loop, read_committed, refuse_if_gone
+
+if TYPE_CHECKING:
+    from .spans.otel import Spans
 
 logger = get_logger("effects")
 
@@ -71,6 +75,8 @@ class Fence:
         # The success, once its transaction has committed, and the result in it: the job has ended.
         self.committed: Committed | None = None
         self.result: Any = None
+        # What makes the spans of its parts, below the run's; None where none are made.
+        self.spans: Spans | None = None
 
     @property
     def claimed(self) -> Claimed:
@@ -98,7 +104,7 @@ class Fence:
                 f"could still roll it back. Call it outside: it opens a transaction of its own."
             )
         self.refuse_if_ending()
-        with self.success() as effect:
+        with part(self.spans, "effect"), self.success() as effect:
             yield effect
             # Told meanwhile: it may have been stopped half-way.
             self._refuse_if_stopped()

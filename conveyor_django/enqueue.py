@@ -20,6 +20,7 @@ from .notify import Ring, notify_on_commit
 from .options import concurrency_key_of
 from .registry import resolve_task
 from .signatures import shape_of, signature_of
+from .spans.send import send_one
 from .states import JobState, OnConflict
 from .store import store_one
 from .tasks import ConveyorTask
@@ -108,7 +109,9 @@ def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     check_transaction(job.task, alias)
     # One for later wakes nobody now.
     ring = None if job.run_at else Ring.due(job.queue, alias=alias)
-    stored = store_one(jobs_of(alias), entry, ring.hint if ring else None)
+    with (send := send_one(job, alias=alias, settings=settings)):
+        stored = store_one(jobs_of(alias), send.marked(entry), ring.hint if ring else None)
+        send.has_stored(stored.id, existing=isinstance(stored, Existing))
     if isinstance(stored, Accepted):
         if counting.on_enqueued is not None:
             counting.on_enqueued(job.queue, job.task, 1)

@@ -41,6 +41,9 @@ class Claimed(NamedTuple):
     workflow_id: int | None = None
     # From when it was due, by the database's clock; of a later run, or one that waited for other jobs, it says little.
     waited_seconds: float = 0.0
+    # The trace context that its enqueue has stored, as W3C has it.
+    traceparent: str | None = None
+    tracestate: str | None = None
 
     @property
     def run(self) -> int:

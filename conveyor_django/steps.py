@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
 
@@ -15,8 +15,13 @@ from .endings import raised
 from .errors import InvalidStep, LeaseLost, NotAllowedHere, describe
 from .jsonrule import is_storable
 from .outcomes import Answer
+from .spans.parts import part
 from .stored import result_text
 from .transactions import is_open, kept_whole, read_committed, refuse_if_gone
+
+if TYPE_CHECKING:
+    from .spans.otel import PartSpan
+    from .spans.parts import NoPart
 
 MAX_STEP_LENGTH: Final = 255
 
@@ -35,19 +40,22 @@ class Steps:
         """Return the recorded result, or call `fn` and record what it returns."""
         self._fence.refuse_on_event_loop(f"step({name!r})", "Say `await context.astep(...)` instead")
         self._refuse_coroutines("step", name, fn)
-        with self._named("step", name) as recorded:
-            if recorded:
-                return recorded[0]
-            value = self._sync_only("step", name, fn(*args, **kwargs))
-            text = self._text(name, value)
-        return self._record("step", name, text)
+        with (span := self._span("step", name)):
+            with self._named("step", name) as recorded:
+                if recorded:
+                    span.remembered()
+                    return recorded[0]
+                value = self._sync_only("step", name, fn(*args, **kwargs))
+                text = self._text(name, value)
+            return self._record("step", name, text)
 
     def atomic_step(self, name: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Return the recorded result, or call `fn` and record what it returns in one transaction with its writes."""
         self._fence.refuse_on_event_loop(f"atomic_step({name!r})", "Say `await context.aatomic_step(...)` instead")
         self._refuse_coroutines("atomic_step", name, fn)
-        with self._named("atomic_step", name) as recorded:
+        with (span := self._span("atomic_step", name)), self._named("atomic_step", name) as recorded:
             if recorded:
+                span.remembered()
                 return recorded[0]
             alias, task = self._fence.alias, self._fence.claimed.task
             with read_committed(alias):
@@ -62,20 +70,25 @@ class Steps:
 
     async def astep(self, name: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do as `step`; `fn` may be async. A sync one runs in the thread of the async ORM."""
-        with self._naming("astep", name):
-            if recorded := await sync_to_async(self._look_up)("astep", name):
-                return recorded[0]
-            is_async = iscoroutinefunction(fn)
-            value = await (fn(*args, **kwargs) if is_async else sync_to_async(fn)(*args, **kwargs))
-            if isawaitable(value):
-                value = await value
-            text = self._text(name, value)
-        return await sync_to_async(self._record)("astep", name, text)
+        with (span := self._span("step", name)):
+            with self._naming("astep", name):
+                if recorded := await sync_to_async(self._look_up)("astep", name):
+                    span.remembered()
+                    return recorded[0]
+                is_async = iscoroutinefunction(fn)
+                value = await (fn(*args, **kwargs) if is_async else sync_to_async(fn)(*args, **kwargs))
+                if isawaitable(value):
+                    value = await value
+                text = self._text(name, value)
+            return await sync_to_async(self._record)("astep", name, text)
 
     async def aatomic_step(self, name: str, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Do as `atomic_step`, in the thread of the async ORM."""
         self._refuse_coroutines("aatomic_step", name, fn)
         return await sync_to_async(self.atomic_step)(name, fn, args, kwargs)
+
+    def _span(self, kind: str, name: object) -> PartSpan | NoPart:
+        return part(self._fence.spans, kind, name)
 
     # -- names ----------------------------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ def claim_from(rows: Iterable[Row]) -> Claim:
     return Claim(
         jobs=[_claimed(row) for row in by_kind["claimed"]],
         parked=[(row[3], row[13]) for row in by_kind["parked"]],
-        unprovided=[(row[3], row[13], row[16]) for row in by_kind["unprovided"]],
+        unprovided=[(row[3], row[13], row[18]) for row in by_kind["unprovided"]],
         capped=bool(by_kind["capped"]),
     )
 

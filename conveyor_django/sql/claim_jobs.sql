@@ -235,21 +235,21 @@ parked AS (
 SELECT 'claimed' AS kind, claimed.id, claimed.lease_version, claimed.queue, claimed.task, payload.args, payload.kwargs,
        claimed.attempt, claimed.max_attempts, claimed.lost_count, claimed.release_count,
        (%(leases)s::float8[])[array_position(%(queues)s::text[], claimed.queue)] AS lease, claimed.created_at,
-       claimed.concurrency_key, claimed.workflow_id, claimed.waited,
+       claimed.concurrency_key, claimed.workflow_id, claimed.waited, payload.traceparent, payload.tracestate,
        NULL::integer AS cap, claimed.priority, claimed.ready_seq
 FROM claimed
 -- LIMIT keeps this a probe per job; without it, a plan made on an empty table walks the whole index for ever.
 LEFT JOIN LATERAL (
-    SELECT args::text, kwargs::text FROM conveyor_payload WHERE job_id = claimed.id LIMIT 1
+    SELECT args::text, kwargs::text, traceparent, tracestate FROM conveyor_payload WHERE job_id = claimed.id LIMIT 1
 ) AS payload ON true
 UNION ALL
 SELECT DISTINCT 'parked', NULL::bigint, NULL::bigint, parked.queue, NULL, NULL, NULL, NULL::integer, NULL::integer,
        NULL::integer, NULL::integer, NULL::float8, NULL::timestamptz,
-       parked.concurrency_key, NULL::bigint, NULL::float8, NULL::integer, NULL::smallint,
+       parked.concurrency_key, NULL::bigint, NULL::float8, NULL::text, NULL::text, NULL::integer, NULL::smallint,
        NULL::bigint
 FROM parked
 UNION ALL
 SELECT 'unprovided', NULL, NULL, unprovided.queue, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-       unprovided.key, NULL, NULL, unprovided.cap, NULL, NULL
+       unprovided.key, NULL, NULL, NULL, NULL, unprovided.cap, NULL, NULL
 FROM unprovided
 ORDER BY priority DESC NULLS LAST, ready_seq

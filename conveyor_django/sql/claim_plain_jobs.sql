@@ -48,15 +48,15 @@ claimed AS (
 SELECT 'claimed' AS kind, claimed.id, claimed.lease_version, claimed.queue, claimed.task, payload.args, payload.kwargs,
        claimed.attempt, claimed.max_attempts, claimed.lost_count, claimed.release_count,
        (%(leases)s::float8[])[array_position(%(queues)s::text[], claimed.queue)] AS lease, claimed.created_at,
-       NULL::text AS concurrency_key, claimed.workflow_id, claimed.waited,
+       NULL::text AS concurrency_key, claimed.workflow_id, claimed.waited, payload.traceparent, payload.tracestate,
        NULL::integer AS cap, claimed.priority, claimed.ready_seq
 FROM claimed
 -- LIMIT keeps this a probe per job; without it, a plan made on an empty table walks the whole index for ever.
 LEFT JOIN LATERAL (
-    SELECT args::text, kwargs::text FROM conveyor_payload WHERE job_id = claimed.id LIMIT 1
+    SELECT args::text, kwargs::text, traceparent, tracestate FROM conveyor_payload WHERE job_id = claimed.id LIMIT 1
 ) AS payload ON true
 UNION ALL
-SELECT 'capped', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-       NULL
+SELECT 'capped', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL
 WHERE EXISTS (SELECT FROM seen WHERE seen.capped)
 ORDER BY priority DESC NULLS LAST, ready_seq

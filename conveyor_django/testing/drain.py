@@ -17,12 +17,13 @@ from ..conf import ConveyorSettings, conveyor_settings
 from ..errors import ConveyorError, UnknownTask
 from ..log import event, get_logger
 from ..managers.release import follow_up
-from ..outcomes import Claimed, Committed, Ended, Succeed
+from ..outcomes import Answer, Claimed, Committed, Ended, Succeed
 from ..results import stored_result
 from ..worker import decide
 from ..worker.handler import Handlers
 from ..worker.inflight import Held
 from ..worker.runs import Finished
+from ..worker.runspan import settle
 from .databases import databases_of
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class _Drain:
             )  # fmt: skip
         elif isinstance(outcome, Succeed) and not isinstance(outcome, Committed):
             self._jobs.succeed_jobs([outcome], owner=self._owner)
+        settle(finished, Answer.WON)
         self._go_on_from(finished.held.claimed)
 
     def _go_on_from(self, ended: Claimed) -> None:

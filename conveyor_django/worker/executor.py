@@ -11,7 +11,7 @@ from django.db import connections
 
 from ..errors import UnknownTask
 from ..log import event, get_logger
-from . import decide
+from . import decide, runspan
 from .board import Board
 from .coroutines import Coroutines
 from .group import GroupTransaction
@@ -161,6 +161,7 @@ class Executor:
         finally:
             # The thread goes on to the next run: nothing of this one may interrupt it any more.
             held.interruptible_by(None, None)
+            runspan.leave(run)
         if run is not None and run.is_async and finished is None:
             self._coroutines.submit(run)
             return

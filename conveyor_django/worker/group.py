@@ -23,6 +23,7 @@ from ..errors import LeaseLost
 from ..log import event, get_logger
 from ..outcomes import Committed
 from ..transactions import SAVEPOINT, kept_whole, read_committed, set_savepoint
+from . import runspan
 from .atomic import MARGIN_SECONDS
 from .handler import Handlers
 from .inflight import Held
@@ -115,6 +116,7 @@ class GroupTransaction:
         else:
             self._paces.keep_alone(run.held.claimed.task, time.monotonic())
             self._again.add(run.held)
+            runspan.undo(run)
         return None
 
     def tidy(self) -> None:
@@ -153,7 +155,9 @@ class GroupTransaction:
             fence.committed, fence.result = part.success, run.value
             try:
                 self._connection.run_on_commit = part.hooks
-                self._connection.run_and_clear_commit_hooks()
+                if part.hooks:
+                    with runspan.within(run):
+                        self._connection.run_and_clear_commit_hooks()
             except BaseException as error:  # noqa: BLE001 - it came too late to matter (rule 6)
                 fence.log_after_commit("job.hook_failed", error)
             if not is_at_rest(self._connection):
@@ -182,6 +186,7 @@ class GroupTransaction:
                 continue
             held.rest()
             self._again.add(held)
+            runspan.undo(part.run)
             if not is_known:
                 # Whose constraint it was nobody knows.
                 self._paces.keep_alone(held.claimed.task, time.monotonic())

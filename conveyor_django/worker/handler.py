@@ -7,7 +7,7 @@ import logging
 import time
 import uuid
 from inspect import iscoroutinefunction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..compat import announce, has_listeners, task_finished, task_started
 from ..conf import ConveyorSettings
@@ -16,14 +16,21 @@ from ..effects import Fence
 from ..endings import raised
 from ..outcomes import Committed, Ended
 from ..results import finished_result, running_result
+from ..spans.parts import NO_PART
+from ..spans.switch import spans_in_use
 from ..states import Verb
 from ..steps import Steps
 from ..tasks import TaskOptions, options_of, resolve_task
+from . import runspan
 from .atomic import run_atomically
 from .ends import Ends, heeded
 from .inflight import Held
 from .ownloop import run_on_own_loop
 from .runs import Definition, Finished, Run
+
+if TYPE_CHECKING:
+    from ..spans.otel import RunSpan
+    from ..spans.parts import NoPart
 
 # A run that may take so few seconds shares no transaction: its neighbours' commit would be a part of its time.
 LEAST_TIMEOUT: Final = 1.0
@@ -39,6 +46,7 @@ class Handlers:
         self._owner = owner
         self._settings = settings
         self._definitions: dict[str, Definition] = {}
+        self._spans = spans_in_use(settings)
         self.ends = Ends(settings)
 
     def prepare(self, held: Held) -> Run:
@@ -54,6 +62,8 @@ class Handlers:
 
     def _define(self, path: str) -> Definition:
         task = resolve_task(path)
+        # The module of a task may have set them up: here they are looked for once a task, not once a run.
+        self._spans = spans_in_use(self._settings)
         options = options_of(task)
         timeout, is_coroutine = self._timeout(options), iscoroutinefunction(task.func)
         self._definitions[path] = definition = Definition(
@@ -70,11 +80,12 @@ class Handlers:
     def call(self, run: Run) -> Finished:
         """Run the handler in this thread and say how it ended; never raises for what the handler does."""
         try:
-            self._announce_start(run)
-            if run.options.atomic:
-                outcome, run.value = run_atomically(run.fence, lambda: self._invoke(run), timeout=run.timeout)
-                return Finished(run.held, outcome, run)
-            return self.ends.returned(run, self._invoke(run))
+            with self._span_of(run):
+                self._announce_start(run)
+                if run.options.atomic:
+                    outcome, run.value = run_atomically(run.fence, lambda: self._invoke(run), timeout=run.timeout)
+                    return Finished(run.held, outcome, run)
+                return self.ends.returned(run, self._invoke(run))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             return self.ends.failed(run, error)
 
@@ -83,9 +94,10 @@ class Handlers:
 
         Raises what the handler raises, and UnstorableResult.
         """
-        self._announce_start(run)
-        run.value = self._invoke(run)
-        return run.fence.success_of(run.value)
+        with self._span_of(run):
+            self._announce_start(run)
+            run.value = self._invoke(run)
+            return run.fence.success_of(run.value)
 
     def known(self, path: str) -> Definition | None:
         """Return what is known of a task, None if none of its jobs has been prepared yet."""
@@ -94,8 +106,9 @@ class Handlers:
     async def acall(self, run: Run) -> Finished:
         """Run an async handler on this event loop and say how it ended."""
         try:
-            self._announce_start(run)
-            return self.ends.returned(run, heeded(run, raised(await self._awaited(run))))
+            with self._span_of(run):
+                self._announce_start(run)
+                return self.ends.returned(run, heeded(run, raised(await self._awaited(run))))
         except BaseException as error:  # noqa: BLE001 - as above; a cancellation is how it is interrupted
             return self.ends.failed(run, error)
 
@@ -121,6 +134,12 @@ class Handlers:
             raise run.error  # noqa: TRY301 - there is nothing to abstract
         except BaseException:  # noqa: BLE001 - receivers read sys.exc_info(), as Django's own logger does
             announce(task_finished, sender=_sender(run), task_result=result)
+
+    def _span_of(self, run: Run) -> RunSpan | NoPart:
+        """Begin the run's span, if there is to be one: a context manager for the time in which it is current."""
+        if self._spans is None:
+            return NO_PART
+        return runspan.begin(run, self._spans, owner=self._owner, child=self._settings.spans == "child")
 
     def _invoke(self, run: Run) -> Any:
         """Call the handler in this thread; a coroutine function runs on a loop of its own here."""

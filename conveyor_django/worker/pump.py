@@ -29,6 +29,7 @@ from .quarantine import Quarantine
 from .reconnect import Timeline, give_back_unknown
 from .report import report
 from .runs import Finished
+from .runspan import settle_unheard
 from .tally import Tally
 
 logger = get_logger("worker.pump")
@@ -199,6 +200,8 @@ class Pump(DatabaseLoop):
                 # A run that was answered for already, as when it was given back, has no say any more.
                 if self._inflight.get(message.held.token) is message.held:
                     self._outbox.add(message)
+                else:
+                    settle_unheard(message)
             elif message is not None and (message == ANY_QUEUE or self._plan.wants(message)):
                 self._appetite.woken(time.monotonic())
 

@@ -10,6 +10,7 @@ from ..outcomes import Answer
 from ..states import Verb
 from .board import Board
 from .runs import Finished
+from .runspan import ids_of, settle
 
 logger = get_logger("worker.outcome")
 
@@ -26,7 +27,8 @@ _MAX_ERROR: Final = 500
 
 
 def report(finished: Finished, answer: Answer, board: Board) -> None:
-    """Count and log one outcome that was won, or refused as stale."""
+    """Count and log one outcome that was won, or refused as stale, and end the run's span."""
+    settle(finished, answer)
     if answer is Answer.LOST:
         board.count("refused")
         _log(logging.WARNING, "outcome.refused", finished)
@@ -43,7 +45,7 @@ def _log(level: int, name: str, finished: Finished, **more: object) -> None:
     claimed = finished.held.claimed
     fields: dict[str, object] = {
         "job": claimed.id, "version": claimed.version, "task": claimed.task, "queue": claimed.queue,
-        "attempt": claimed.attempt, "verb": finished.outcome.verb.value,
+        "attempt": claimed.attempt, "verb": finished.outcome.verb.value, **ids_of(finished),
     }  # fmt: skip
     if (error := getattr(finished.outcome, "error", None)) is not None:
         text = f"{error.error_class}: {error.message}" if error.error_class else error.message

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..effects import Fence
 from ..outcomes import Outcome
 from ..tasks import TaskOptions
 from .inflight import Held
+
+if TYPE_CHECKING:
+    from ..spans.otel import RunSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Run:
     result: Any = None
     error: BaseException | None = None
     value: Any = None
+    # Its span, from its begin on; None where none are made.
+    span: RunSpan | None = None
     # How long the handler itself took, in seconds; None until it has ended.
     seconds: float | None = None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from django.db import transaction
 
 from ..compat import announce, has_listeners, task_enqueued
+from ..conf import conveyor_settings
 from ..counting import count_stored
 from ..enqueue import check_transaction, jobs_of
 from ..errors import InvalidWorkflow, describe
@@ -17,6 +18,7 @@ from ..managers.release import follow_up
 from ..managers.workflows import Edge
 from ..notify import notify_now, notify_on_commit
 from ..results import accepted_result
+from ..spans.send import send_all
 from ..states import JobState
 from ..transactions import joined
 from .control import no_such
@@ -26,6 +28,7 @@ from .members import JobHandle
 if TYPE_CHECKING:
     from ..managers.jobs import Accepted, NewJob
     from ..managers.workflows import WorkflowManager
+    from ..spans.send import Sending
     from .builder import WorkflowBuilder
     from .members import Member
 
@@ -44,16 +47,18 @@ def store(builder: WorkflowBuilder) -> None:
         raise InvalidWorkflow(f"{builder} has no jobs: add at least one in the block, or do not open it.")
     order = builder.order()
     check_transaction(str(builder), alias)
-    with joined(alias):
-        _Store(builder, order).run()
+    jobs = (member.job for member in [*builder.members, *builder.callbacks.values()])
+    with (send := send_all(jobs, alias=alias, settings=conveyor_settings())), joined(alias):
+        _Store(builder, order, send).run()
 
 
 class _Store:
     """One block on its way into the database; its transaction is open."""
 
-    def __init__(self, builder: WorkflowBuilder, order: list[int]) -> None:
+    def __init__(self, builder: WorkflowBuilder, order: list[int], send: Sending) -> None:
         from ..models import Workflow
 
+        self._send = send
         self._builder = builder
         self._order = order
         self._alias = builder.alias
@@ -71,6 +76,7 @@ class _Store:
         self._workflows.add_edges(list(self._edges(outside)))
         self._insert_callbacks(workflow_id)
         ids = {place: accepted.id for place, accepted in self._accepted.items()}
+        self._send.has_stored_all(list(ids.values()), workflow=workflow_id)
         self._wake(set(outside.values()), workflow_id)
         self._builder.stored(workflow_id, ids)
         self._announce()
@@ -165,7 +171,7 @@ class _Store:
         )
 
     def _enqueue(self, jobs: Iterable[NewJob]) -> list[Accepted]:
-        listed = list(jobs)
+        listed = [self._send.marked_job(job) for job in jobs]
         accepted = []
         for job, row in zip(listed, self._jobs.enqueue_jobs(listed) if listed else [], strict=True):
             if row is None:

@@ -47,7 +47,7 @@ def test_every_setting_has_a_key(settings: Settings, field: dataclasses.Field[An
     if field.name == "queues":
         given, value = {"billing": {"DATABASE": "other"}}, {"billing": QueueSettings(database="other")}
     else:
-        given = value = "other" if field.name == "database" else 17
+        given = value = {"database": "other", "spans": "child"}.get(field.name, 17)
     settings.CONVEYOR = {field.name.upper(): given}
     assert getattr(conveyor_settings(), field.name) == value
 
@@ -93,6 +93,8 @@ def test_some_may_be_zero(settings: Settings, key: str) -> None:
         ({"QUEUES": {"billing": {"DATABASE": 5}}}, "['billing']['DATABASE'] must be a database alias, not 5"),
         ({"QUEUES": {"": {}}}, "CONVEYOR['QUEUES'][''] is of no queue: a queue's name is text of 1 to 128 characters"),
         ({"QUEUES": {5: {}}}, "CONVEYOR['QUEUES'][5] is of no queue"),
+        ({"SPANS": "linked"}, "CONVEYOR['SPANS'] must be one of 'link', 'child', 'off', not 'linked'"),
+        ({"SPANS": True}, "CONVEYOR['SPANS'] must be one of 'link', 'child', 'off', not True"),
     ],
     ids=str,
 )

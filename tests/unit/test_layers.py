@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [
     "conf", "cronrules", "cronspec", "endings", "errors", "jsonrule", "log", "loops", "outcomes", "retry", "states",
-    "wallclock",
+    "tracecontext", "wallclock",
 ]  # fmt: skip
 
 
