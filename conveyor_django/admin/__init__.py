@@ -10,7 +10,11 @@ from .dashboard import DashboardAdmin
 from .jobs import JobAdmin
 from .queues import QueueAdmin
 from .tasks import PausedTaskAdmin
+from .tokens import ApiTokenAdmin
 from .workers import WorkerAdmin
 from .workflows import WorkflowAdmin
 
-__all__ = ["CronAdmin", "DashboardAdmin", "JobAdmin", "PausedTaskAdmin", "QueueAdmin", "WorkerAdmin", "WorkflowAdmin"]
+__all__ = [
+    "ApiTokenAdmin", "CronAdmin", "DashboardAdmin", "JobAdmin", "PausedTaskAdmin", "QueueAdmin", "WorkerAdmin",
+    "WorkflowAdmin",
+]  # fmt: skip

@@ -11,10 +11,12 @@ from .job import Job, Payload
 from .ledger import Ledger
 from .permit import PausedTask, Permit
 from .queue import Queue
+from .token import ApiToken
 from .worker import Worker
 from .workflow import Dependency, Workflow
 
 __all__ = [
-    "Attempt", "Cron", "Dashboard", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue", "Worker",
+    "ApiToken", "Attempt", "Cron", "Dashboard", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue",
+    "Worker",
     "Workflow",
 ]  # fmt: skip
