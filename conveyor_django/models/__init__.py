@@ -16,7 +16,6 @@ from .worker import Worker
 from .workflow import Dependency, Workflow
 
 __all__ = [
-    "ApiToken", "Attempt", "Cron", "Dashboard", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue",
-    "Worker",
-    "Workflow",
+    "ApiToken", "Attempt", "Cron", "Dashboard", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit",
+    "Queue", "Worker", "Workflow",
 ]  # fmt: skip
