@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("conveyor", "0004_workflows")]
+    dependencies = [("conveyor", "0005_drain")]
 
     operations = [
         migrations.AddIndex(

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("conveyor", "0004_workflows"),
+        ("conveyor", "0006_overview"),
     ]
 
     operations = [
