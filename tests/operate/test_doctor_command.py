@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connections
 from pytest_django import Settings
 
 from conveyor_django.models import Worker
 from conveyor_django.operate import findings
 
+from ..support.databases import process_environment
 from .conftest import Stage
 
 pytestmark = pytest.mark.django_db
@@ -88,22 +90,14 @@ def test_settings_that_nothing_can_be_done_with(settings: Settings, doctor: Doct
     assert said.endswith("1 problems, 0 warnings; 0 checks found all well. Those are shown by --verbose.\n")
 
 
-@pytest.fixture
-def away(settings: Settings) -> Iterator[None]:
-    """The alias of a database that does not exist."""
-    there = connections.settings
-    configured = connections.configure_settings({**there, "away": there["default"] | {"NAME": "no_such_database"}})
-    connections.settings["away"] = configured["away"]
-    settings.CONVEYOR = {"DATABASE": "away"}
-    yield
-    del connections["away"]
-    del connections.settings["away"]
-
-
-def test_a_database_that_is_away(away: None, doctor: Doctor) -> None:
-    code, said = doctor()
-    assert code == 2
-    assert "away: problem  [database] database 'away' cannot be used: " in said
+def test_a_database_that_is_away_in_a_real_process() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "testproject", "conveyor_doctor"],
+        env=process_environment(NAME="no_such_database"), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2, ended.stderr
+    assert "default: problem  [database] database 'default' cannot be used: " in ended.stdout
+    assert "no_such_database" in ended.stdout
 
 
 def test_a_database_that_is_none() -> None:
