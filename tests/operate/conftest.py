@@ -66,8 +66,12 @@ def fleet(stage: Stage) -> Worker:
     return stage.worker()
 
 
+# Puts the database's clock forward by so many seconds.
+Later = Callable[[float], None]
+
+
 @pytest.fixture
-def later() -> Iterator[Callable[[float], None]]:
+def later() -> Iterator[Later]:
     """Put the database's clock forward by so many seconds, for this test's looks."""
     with frozen_clock() as clock:
         yield lambda seconds: clock.advance(seconds) and None

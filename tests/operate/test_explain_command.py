@@ -21,9 +21,8 @@ def test_the_state_then_each_reason_with_what_to_do(fleet: Worker, capsys: pytes
     assert capsys.readouterr().out.splitlines() == [
         f"job default:{job.pk} (tests.support.produce.anything) of queue 'default' is ready.",
         (
-            "1. [suspect] 1 run of it was lost with the worker, so it runs without neighbours: a process that "
-            "claims it "
-            "lets its other runs end first, or gives it back. At 3 lost runs it fails."
+            "1. [suspect] 1 run of it was lost with the worker, so it runs without neighbours: a process that claims "
+            "it lets its other runs end first, or gives it back. At 3 lost runs it fails."
         ),
         "   What to do: Nothing; a worker with idle processes, or one with --concurrency 1, runs it sooner.",
         "2. [ahead_in_line] 1 job of its queue is in line before it, by priority and age.",

@@ -14,7 +14,7 @@ from conveyor_django.worker.decide import not_alone, unknown_task
 from ..support.connections import Connect
 from ..support.factories import AttemptFactory, in_seconds
 from ..support.waits import backend_pid
-from .conftest import Stage, codes, known_job, only_reason, seconds_ago
+from .conftest import Later, Stage, codes, known_job, only_reason, seconds_ago
 
 pytestmark = pytest.mark.django_db
 
@@ -87,7 +87,7 @@ def test_behind_a_pooler_nobody_can_say_whether_a_scheduler_is_there(connect: Co
     assert codes(explain(known_job(scheduled=True, run_at=seconds_ago(90)).pk)) == ["due"]
 
 
-def test_the_scheduler_stands_still(connect: Connect, later) -> None:
+def test_the_scheduler_stands_still(connect: Connect, later: Later) -> None:
     session = connect("conveyor scheduler host 18")
     job = known_job(scheduled=True)
     assert codes(explain(job.pk)) == ["scheduled"]

@@ -7,7 +7,7 @@ import pytest
 from conveyor_django.models import Worker
 
 from ..support.factories import AttemptFactory, JobFactory
-from .conftest import ROLES, Stage, known_job, only_reason, seconds_ago
+from .conftest import ROLES, Later, Stage, known_job, only_reason, seconds_ago
 
 pytestmark = pytest.mark.django_db
 
@@ -116,7 +116,7 @@ def test_a_listener_that_may_still_come_is_not_gone(stage: Stage) -> None:
     assert only_reason(known_job()).code == "claimable"
 
 
-def test_its_worker_s_listener_says_nothing(stage: Stage, later) -> None:
+def test_its_worker_s_listener_says_nothing(stage: Stage, later: Later) -> None:
     worker = stage.worker()
     job = known_job()
     assert only_reason(job).code == "claimable"

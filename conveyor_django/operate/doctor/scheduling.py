@@ -51,7 +51,7 @@ def late_work(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _late(fleet: Fleet, jobs: QuerySet[Job], code: str, what: str) -> Iterator[Finding]:
-    ids = list(jobs.values_list("pk", flat=True)[:COUNTED])
+    ids = sorted(jobs.values_list("pk", flat=True)[:COUNTED])
     if ids:
         yield problem(
             code,
