@@ -75,9 +75,8 @@ class TestContent:
         page = admin_client.get(PAGE).content.decode()
         [cells] = re.findall(r'<th scope="row">\s*<a href="[^"]*">a</a>(.*?)</tr>', page, re.DOTALL)
         figures = [re.sub(r"<.*?>", "", cell).strip() for cell in re.findall(r"<td.*?>(.*?)</td>", cells, re.DOTALL)]
-        assert figures[0] == "3"
-        assert figures[1] in {"5 min", "6 min"}
-        assert figures[2:] == ["0", "0", "0", "0", "1", "0", "1", "0", "1", "0"]
+        assert figures.pop(6) in {"5 min", "6 min"}
+        assert figures == ["3", "0", "0", "0", "0", "1", "0", "1", "0", "1", "0"]
         assert "paused" in cells
         assert "cap 4" in cells
         jobs = reverse("admin:conveyor_job_changelist")
