@@ -74,9 +74,7 @@ class DashboardAdmin(LookOnly):
         except DatabaseError as error:
             # Of several databases the others can still be looked at.
             found = {"error": f"Database {alias!r} cannot be read: {str(error).strip()}"}
-        response = TemplateResponse(request, template, context | found, status=503 if "error" in found else 200)
-        response["Cache-Control"] = "no-store"
-        return response
+        return TemplateResponse(request, template, context | found, status=503 if "error" in found else 200)
 
 
 def _found(request: HttpRequest, alias: str) -> dict[str, Any]:

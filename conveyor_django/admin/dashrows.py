@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib.auth import get_permission_codename
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from django.db.models import Model
     from django.http import HttpRequest
 
-    from ..operate.overview import CronView, LiveWorker, Overview, QueueView, Run
+    from ..operate.overview import Count, CronView, LiveWorker, Overview, QueueView, Run
+
+# As the columns stand.
+STATES: Final = ("ready", "parked", "running", "scheduled", "blocked", "failed")
+
+
+class Cell(NamedTuple):
+    """So many jobs of a queue in a state, and the list of them if it can be asked for."""
+
+    state: str
+    jobs: Count
+    url: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +41,7 @@ class QueueRow:
     view: QueueView
     oldest: str
     settings: str | None
-    ready: str
-    running: str
-    scheduled: str
-    blocked: str
-    failed: str
+    states: tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +84,7 @@ class Rows:
     def __init__(self, request: HttpRequest, overview: Overview) -> None:
         self._request = request
         self._overview = overview
+        self._list = reverse("admin:conveyor_job_changelist")
 
     def queues(self) -> list[QueueRow]:
         """Return the queues."""
@@ -94,11 +102,16 @@ class Rows:
         return [self._cron(view, linked=seen) for view in self._overview.crons]
 
     def _queue(self, view: QueueView, settings: Queue | None) -> QueueRow:
-        oldest = NOTHING if view.oldest_ready_seconds is None else lasting(view.oldest_ready_seconds)
-        states = {
-            state: self._jobs(view.name, state) for state in ("ready", "running", "scheduled", "blocked", "failed")
-        }
-        return QueueRow(view=view, oldest=oldest, settings=None if settings is None else page_of(settings), **states)
+        return QueueRow(
+            view=view, settings=None if settings is None else page_of(settings),
+            oldest=NOTHING if view.oldest_ready_seconds is None else lasting(view.oldest_ready_seconds),
+            states=tuple(self._cell(view, state) for state in STATES),
+        )  # fmt: skip
+
+    def _cell(self, view: QueueView, state: str) -> Cell:
+        count: Count = getattr(view.depth, state)
+        # The list of jobs has no filter for those that are out of line: they are in that of the ready ones.
+        return Cell(state, count, self._jobs(view.name, state) if count.jobs and state != "parked" else None)
 
     def _worker(self, view: LiveWorker, *, linked: bool) -> WorkerRow:
         return WorkerRow(
@@ -122,7 +135,7 @@ class Rows:
     def _jobs(self, queue: str, state: str) -> str:
         """Return the list of the queue's jobs in a state."""
         place = {PARAMETER: self._overview.database} if len(conveyor_settings().databases) > 1 else {}
-        return f"{reverse('admin:conveyor_job_changelist')}?{urlencode({**place, 'queue': queue, 'state': state})}"
+        return f"{self._list}?{urlencode({**place, 'queue': queue, 'state': state})}"
 
     def _page(self, row: Model) -> str:
         row._state.db = self._overview.database  # noqa: SLF001 - documented, despite its name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,10 +22,11 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
 class Line(NamedTuple):
-    """A line, and what it is: a `heading`, `dim`, `warning` or `problem`, or plain text."""
+    """A line, and its kind: `heading`, `dim`, `warning`, `problem`, or plain text; `whole` if it must not be cut."""
 
     text: str
     kind: str = ""
+    whole: bool = False
 
 
 # What a line of each kind is made of, such as one with colours.
@@ -53,11 +55,19 @@ def drawn(lines: Iterable[Line], painters: dict[str, Painter], *, width: int | N
 
     Whoever enqueues chooses what is in a name: it must not steer a terminal.
     """
-    for text, kind in lines:
-        printable = "".join(mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}" for mark in text)
-        if width is not None and len(printable) > width:
-            printable = f"{printable[: width - 1]}…"
-        yield painters[kind](printable) if kind in painters else printable
+    for line in lines:
+        printable = "".join(mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}" for mark in line.text)
+        for part in [printable] if width is None else _fitting(printable, width, whole=line.whole):
+            yield painters[line.kind](part) if line.kind in painters else part
+
+
+def _fitting(text: str, width: int, *, whole: bool) -> list[str]:
+    """Return the text in lines of the width; in one that is cut, where it need not be whole."""
+    if len(text) <= width:
+        return [text]
+    if not whole:
+        return [f"{text[: width - 1]}…"]
+    return textwrap.wrap(text, width, subsequent_indent="    ", drop_whitespace=True)
 
 
 def _wrong(findings: Sequence[Finding]) -> Iterator[Line]:
@@ -66,8 +76,8 @@ def _wrong(findings: Sequence[Finding]) -> Iterator[Line]:
     for group in grouped(findings):
         for finding in group.shown:
             kind = "problem" if finding.level is Level.PROBLEM else "warning"
-            yield Line(f"{finding.level.upper()}: {finding.problem}", kind)
-            yield Line(f"    {finding.remedy}")
+            yield Line(f"{finding.level.upper()}: {finding.problem}", kind, whole=True)
+            yield Line(f"    {finding.remedy}", whole=True)
         if group.more:
             yield Line(f"    and {group.more:,} more of this kind")
 

@@ -54,7 +54,7 @@ class Command(BaseCommand):
             self._watch(aliases, as_data=json, seconds=watch)
 
     def _once(self, aliases: Sequence[str], *, as_data: bool) -> None:
-        reports = [_Report(alias) for alias in aliases]
+        reports = [Report(alias) for alias in aliases]
         for line in self._written(reports, as_data=as_data):
             self.stdout.write(line)
         if failed := [report.error for report in reports if report.error]:
@@ -62,14 +62,14 @@ class Command(BaseCommand):
 
     def _watch(self, aliases: Sequence[str], *, as_data: bool, seconds: float) -> None:
         def look() -> list[str]:
-            return self._written([_Report(alias) for alias in aliases], as_data=as_data)
+            return self._written([Report(alias) for alias in aliases], as_data=as_data)
 
         # Not through the wrapper, which adds line ends and colours of its own.
         out: Any = self.stdout._out  # noqa: SLF001
         watch(look, out, seconds=seconds)
         _leave_broken_pipe()
 
-    def _written(self, reports: Sequence[_Report], *, as_data: bool) -> list[str]:
+    def _written(self, reports: Sequence[Report], *, as_data: bool) -> list[str]:
         if as_data:
             return [json.dumps({"databases": [report.as_json() for report in reports]})]
         width = shutil.get_terminal_size().columns if self.stdout.isatty() else None
@@ -85,8 +85,8 @@ class Command(BaseCommand):
         }  # fmt: skip
 
 
-class _Report:
-    """What was found in a database, or why nothing was."""
+class Report:
+    """What was found in a database; where that was nothing, the `error` says why."""
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -99,11 +99,13 @@ class _Report:
             self.error = f"Database {alias!r} cannot be read: {str(error).strip()}"
 
     def as_json(self) -> Any:
+        """Return it as JSON data: an `error` where the database could not be read."""
         if self.error is not None:
             return {"database": self.alias, "error": self.error}
         return as_json(self._overview) | {"wrong_now": [finding.as_json() for finding in self._findings]}
 
     def lines(self) -> list[Line]:
+        """Return it as lines of text."""
         if self.error is not None:
             return [Line(self.error, "problem")]
         return status_lines(self._overview, self._findings)

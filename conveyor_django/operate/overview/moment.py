@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Each costs some 10 to 40 ms, however many jobs there are.
 COUNTED: Final = 10_000
 ENDED_COUNTED: Final = 5_000
-SAMPLED_PAGES: Final = 1_000
+SAMPLED_PAGES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,6 @@
 
     function show() {
         button.textContent = paused ? "Go on" : "Pause";
-        button.setAttribute("aria-pressed", String(paused));
         refreshed.textContent = `${paused ? "Paused; " : ""}last refreshed at ${last.toLocaleTimeString()}`;
     }
 
