@@ -86,7 +86,7 @@ class ManyJobsCommand(OperatingCommand):
 
     def _say(self, counts: dict[str, int], tally: Tally, *, dry_run: bool) -> None:
         if dry_run or not tally.matched:
-            self.stdout.write(f"{_listed(counts)} match. Nothing was changed.")
+            self.stdout.write(f"{_listed(counts)} match{'es' if tally.matched == 1 else ''}. Nothing was changed.")
             return
         self.stdout.write(
             "; ".join(f"{counted(n)} {self.words.get(what, what)}" for what, n in tally.became.items()) + "."

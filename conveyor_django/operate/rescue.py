@@ -12,11 +12,12 @@ from ..db import connect
 from ..managers.recovery import queues_to_wake, take_over
 from ..models import Job, Worker
 from ..notify import notify_now
+from ..states import JobState
 
 if TYPE_CHECKING:
     from ..conf import ConveyorSettings
     from ..db import Connection
-    from ..states import JobState
+    from ..outcomes import Token
 
 # Why its runs are lost, as their attempts say.
 REASON: Final = "it was rescued by hand (conveyor_rescue)"
@@ -82,25 +83,28 @@ def rescue(owner: Owner, settings: ConveyorSettings, *, forced: bool = False) ->
     """End the owner's sessions, give back all that it holds, and forget it; again until nothing of it is left.
 
     In that order, so that nothing which it has in flight can commit afterwards (rule 7); what it sends later finds the
-    fence. Every run counts as lost, since nobody knows which had started. With `forced` it is forgotten first: one that
-    lives learns from that, at its next beat, to stop. Not `done` where its sessions came back, or somebody had its
-    jobs' rows locked, for PATIENCE_SECONDS. Database errors pass through.
+    fence. Every run that it had counts as lost, since nobody knows which had started; what it claims from then on, as
+    one that lives may for a moment, is given back free. With `forced` it is forgotten first: one that lives learns from
+    that, at its next beat, to stop. Not `done` where its sessions came back, or somebody had its jobs' rows locked, for
+    PATIENCE_SECONDS. Database errors pass through.
     """
     report = Rescue(owner=owner)
+    held = Job.objects.using(owner.alias).filter(state=JobState.RUNNING, lease_owner=owner.incarnation)
+    runs: list[Token] = list(held.values_list("pk", "lease_version"))
     with connect(owner.alias, "conveyor rescue", lease_seconds=settings.lease_seconds) as on:
         if forced:
             Worker.objects.db_manager(owner.alias).deregister_worker(incarnation=owner.incarnation, on=on)
         until = time.monotonic() + PATIENCE_SECONDS
-        while not _pass(report, settings, on) and time.monotonic() < until:
+        while not _pass(report, runs, settings, on) and time.monotonic() < until:
             time.sleep(AGAIN_SECONDS)
     return report
 
 
-def _pass(report: Rescue, settings: ConveyorSettings, on: Connection) -> bool:
+def _pass(report: Rescue, runs: list[Token], settings: ConveyorSettings, on: Connection) -> bool:
     """Make one pass; say whether nothing is left."""
     alias = report.owner.alias
     taken = take_over(
-        alias=alias, incarnation=report.owner.incarnation, settings=settings, reason=REASON, started=None, on=on
+        alias=alias, incarnation=report.owner.incarnation, settings=settings, reason=REASON, started=runs, on=on
     )
     notify_now(queues_to_wake(taken.rescued), alias=alias, on=on)
     # One that takes a moment to end is met by several passes.

@@ -44,6 +44,7 @@ INDEXES: dict[str, set[str]] = {
     "promote_jobs": {SCHEDULED, PRIMARY},
     "next_due": {SCHEDULED},
     "prune_jobs": {FINISHED, PRIMARY},
+    "prune_chosen": {PRIMARY},
     "list_queues": {READY},
     "find_jobs_by_keys": {KEY},
     "cancel_job": {PRIMARY},
@@ -67,7 +68,7 @@ WALKED = {
 # What also runs on a caller's connection, without pinned plans.
 ON_DJANGO = (
     "enqueue_job", "enqueue_jobs", "find_jobs_by_keys", "succeed_jobs", "cancel_job", "replace_job", "requeue_jobs",
-    "record_step", "hold_fence", "unpark_tasks",
+    "record_step", "hold_fence", "unpark_tasks", "prune_chosen",
 )  # fmt: skip
 SMALL = {"conveyor_pausedtask_pkey", "conveyor_pausedtask_task_602f27f7_like"}
 BIG = {"conveyor_job", "conveyor_payload", "conveyor_ledger", "conveyor_attempt"}

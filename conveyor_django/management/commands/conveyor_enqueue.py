@@ -14,7 +14,6 @@ from ...compat import InvalidTask
 from ...enqueue import stores_jobs
 from ...errors import ConveyorError
 from ...registry import resolve_task
-from ...tasks import ConveyorTask
 from ..arguments import json_list, json_object, moment
 from ..base import OperatingCommand
 
@@ -79,10 +78,4 @@ def _changed(task: Task[..., Any], given: dict[str, Any]) -> Task[..., Any]:
         "run_after": timezone.now() + after if isinstance(after, dt.timedelta) else after,
         "idempotency_key": given["key"],
     }
-    changes = {name: value for name, value in changes.items() if value is not None}
-    if "idempotency_key" in changes and not isinstance(task, ConveyorTask):
-        raise CommandError(
-            f"Not enqueued: {task.module_path} takes no --key, since it is a task of Django's own class. Decorate it "
-            f"with conveyor_django.task."
-        )
-    return task.using(**changes) if changes else task
+    return task.using(**{name: value for name, value in changes.items() if value is not None})
