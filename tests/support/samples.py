@@ -83,6 +83,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "probe_job": {"id": 1},
     "promote_jobs": {"limit": 100, "now": None, **_LOCK},
     "prune_chosen": {"ids": [1, 2], "finished_ats": ["2031-05-06 07:08:09+00", None]},
+    "pace_token": {"id": 1, "requests": 60, "seconds": 60.0, "now": None},
     "prune_permits": {"limit": 100, "idle": 3600.0, "now": None},
     "prune_jobs": {"limit": 100, "retention": 60.0, "failed_retention": 60.0, "now": None, **_LOCK},
     "prune_workflows": {"limit": 100, "retention": 60.0, "failed_retention": 60.0, "now": None, **_LOCK},
