@@ -18,7 +18,7 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak bench bench-full bench-report ci clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak bench bench-full bench-report ci docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ format-check: $(READY) ## Fail if `make format` would change something
 	$(BIN)/ruff format --check --output-format concise .
 
 # The plugin of django-stubs reads the settings; with a URL they start no database.
+docs: $(READY) ## Build the documentation in docs/_build; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
 types: $(READY) ## Check the types
 	DATABASE_URL=postgres:///unused $(BIN)/mypy
 

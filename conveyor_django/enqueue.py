@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections, transaction
@@ -16,7 +16,7 @@ from .conf import ConveyorSettings, conveyor_settings
 from .conflicts import Entry, Existing
 from .errors import ForeignTransaction, InvalidArguments, PayloadTooLarge, UnknownTask, name_place
 from .managers.jobs import Accepted, NewJob
-from .notify import notify_on_commit
+from .notify import Ring, notify_on_commit
 from .options import concurrency_key_of
 from .registry import resolve_task
 from .signatures import shape_of, signature_of
@@ -106,11 +106,13 @@ def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     job = entry.job
     alias = settings.database_of(job.queue)
     check_transaction(job.task, alias)
-    stored = store_one(jobs_of(alias), entry)
+    # One for later wakes nobody now.
+    ring = None if job.run_at else Ring.due(job.queue, alias=alias)
+    stored = store_one(jobs_of(alias), entry, ring.hint if ring else None)
     if isinstance(stored, Accepted):
         if counting.on_enqueued is not None:
             counting.on_enqueued(job.queue, job.task, 1)
-        if stored.state == JobState.READY:
+        if stored.state == JobState.READY and not (ring and ring.was_heard()):
             notify_on_commit([job.queue], alias=alias)
     return stored
 
@@ -220,6 +222,7 @@ def check_transaction(task: str, alias: str) -> None:
         raise ForeignTransaction(task, alias, open_aliases[0])
 
 
+@cache
 def jobs_of(alias: str) -> JobManager:
     """Return the statements on the jobs of database `alias`."""
     from .models import Job

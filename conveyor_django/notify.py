@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -23,6 +24,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from .conf import conveyor_settings
 from .log import event, get_logger
 from .managers.base import Connection
+from .pipeline import Hint
 
 # The payload of a notification is the queue's name.
 CHANNEL: Final = "conveyor_ready"
@@ -52,6 +54,17 @@ class Doorbell:
             due = [queue for queue, rung in last.items() if rung is None or now - rung >= window]
             self._rung.update({(alias, queue): now for queue in due})
             return due
+
+    def due_at(self, alias: str, queue: str, window: float) -> float | None:
+        """Return what time it is if the queue was not rung in the last `window` seconds, else None; note nothing."""
+        now = self._clock()
+        rung = self._rung.get((alias, queue))
+        return now if rung is None or now - rung >= window else None
+
+    def note(self, alias: str, queue: str, at: float) -> None:
+        """Note that a ring of the queue has arrived which set out at that time."""
+        with self._lock:
+            self._rung[alias, queue] = max(at, self._rung.get((alias, queue), at))
 
     def forget(self, alias: str, queues: Iterable[str]) -> None:
         """Let the next ring of these queues through: the last one did not arrive."""
@@ -95,6 +108,43 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_hooks.reset)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ring:
+    """A ring that goes in an enqueue's own round trip, behind its commit: whoever hears it finds the job.
+
+    It is noted once it has arrived, as rung when it set out: whoever is held back by it counts on the look that workers
+    take a window after hearing it. Of several that set out at once each arrives.
+    """
+
+    hint: Hint
+    queue: str
+    alias: str
+    at: float
+
+    @classmethod
+    def due(cls, queue: str, *, alias: str) -> Ring | None:
+        """Return a ring, or None where the queue was rung within the window, or a transaction is open."""
+        from .models import Job
+
+        connection = connections[alias]
+        if connection.in_atomic_block or not connection.get_autocommit():
+            return None
+        at = doorbell.due_at(alias, queue, conveyor_settings().notify_window_seconds)
+        if at is None:
+            return None
+        return cls(hint=Hint(Job.objects.queues_notice([queue], channel=CHANNEL)), queue=queue, alias=alias, at=at)
+
+    def was_heard(self) -> bool:
+        """Say whether it was sent, and note it; one that failed is logged, and tried no more."""
+        if not self.hint.sent:
+            return False
+        if self.hint.error is None:
+            doorbell.note(self.alias, self.queue, self.at)
+        else:
+            _log_failure([self.queue], self.hint.error)
+        return True
+
+
 def notify_on_commit(queues: Iterable[str], *, alias: str) -> None:
     """Wake the workers of `queues` when the caller's transaction on `alias` has committed; now without one.
 
@@ -126,7 +176,11 @@ def notify_now(queues: Iterable[str], *, alias: str | None = None, on: Connectio
         Job.objects.db_manager(alias).notify_queues(due, channel=CHANNEL, on=on)
     except (DjangoError, psycopg.Error) as error:
         doorbell.forget(alias, due)
-        event(logger, logging.WARNING, "notify.failed", queues=",".join(due), error=str(error).strip())
+        _log_failure(due, error)
+
+
+def _log_failure(queues: Iterable[str], error: Exception) -> None:
+    event(logger, logging.WARNING, "notify.failed", queues=",".join(queues), error=str(error).strip())
 
 
 def notify_cancel_on_commit(job_id: int, *, alias: str) -> None:

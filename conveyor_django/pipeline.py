@@ -12,6 +12,7 @@ import math
 import select
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,6 +29,8 @@ from .sql import positional, statement
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Request = tuple[str, Mapping[str, Any]]
+# Statements by name, with their parameters as text.
+_Listed = Sequence[tuple[str, list[bytes | None]]]
 
 _BAD: Final = ConnStatus.BAD
 # No wait in C is longer, in seconds: an exception from another thread is raised between two of them.
@@ -36,6 +39,17 @@ _SYNC: Final = ExecStatus.PIPELINE_SYNC
 _FAILED: Final = {ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE}
 # The statements that each connection has: one may be used through several pipelines, one after the other.
 _prepared: Final[WeakKeyDictionary[Connection, set[str]]] = WeakKeyDictionary()
+
+
+@dataclass(slots=True)
+class Hint:
+    """A statement to run behind others, in their round trip but in a transaction of its own: nothing depends on it."""
+
+    request: Request
+    # Whether it was, once the others have run.
+    sent: bool = False
+    # What came of it, where it failed.
+    error: psycopg.Error | None = None
 
 
 class Pipeline:
@@ -59,22 +73,46 @@ class Pipeline:
             return self._run_unprepared(requests)
         return self.run_prepared(requests)
 
-    def run_prepared(self, requests: Sequence[Request]) -> list[list[Row]]:
-        """Do as `run` on a connection that is known to be no pooler's. In an open transaction it is a part of that."""
+    def run_prepared(self, requests: Sequence[Request], hint: Hint | None = None) -> list[list[Row]]:
+        """Do as `run` on a connection that is known to be no pooler's. In an open transaction it is a part of that.
+
+        The hint is for outside of transactions. It is run whatever becomes of the others, after their commit; that it
+        failed is noted in it, and raised by nobody.
+        """
         # Before anything is sent: what cannot be written as text must not leave half a pipeline behind.
         listed = [(name, self._texts(name, params)) for name, params in requests]
+        last = None if hint is None else [(hint.request[0], self._texts(*hint.request))]
         try:
-            return self._run_prepared(listed)
+            return self._run_prepared(listed, hint, last)
         except psycopg.errors.InvalidSqlStatementName:
             # Discarded meanwhile, as psycopg does after a rollback with all that a session has. Nothing has happened.
             self._prepared.clear()
             if self._pgconn.transaction_status != TransactionStatus.IDLE:
                 raise
-            return self._run_prepared(listed)
+            return self._run_prepared(listed, hint, last)
 
-    def _run_prepared(self, listed: Sequence[tuple[str, list[bytes | None]]]) -> list[list[Row]]:
-        self._prepare([name for name in dict.fromkeys(name for name, _ in listed) if name not in self._prepared])
-        return [self._rows(result) for result in self._exchange(self._send_queries, listed)]
+    def _run_prepared(self, listed: _Listed, hint: Hint | None, last: _Listed | None) -> list[list[Row]]:
+        names = dict.fromkeys(name for name, _ in [*listed, *(last or ())])
+        self._prepare([name for name in names if name not in self._prepared])
+        if hint is None or last is None:
+            results = self._exchange(self._send_queries, listed)
+        else:
+            results = self._guarded(lambda: self._hinted(listed, hint, last))
+        return [self._rows(result) for result in results]
+
+    def _hinted(self, listed: _Listed, hint: Hint, last: _Listed) -> list[PGresult]:
+        self._begin(self._send_queries, listed, last)
+        results = self._results()
+        hint.sent, hint.error = True, None
+        try:
+            for result in self._results():
+                self._rows(result)
+        except psycopg.Error as error:
+            hint.error = error
+            if isinstance(error, psycopg.errors.InvalidSqlStatementName):
+                self._prepared.clear()
+        self._end()
+        return results
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Prepare statements by themselves: to parse one sets a snapshot, after which no BEGIN can say its level."""
@@ -109,7 +147,7 @@ class Pipeline:
         for name in names:
             self._pgconn.send_prepare(name.encode(), positional(name).text.encode())
 
-    def _send_queries(self, listed: Sequence[tuple[str, list[bytes | None]]]) -> None:
+    def _send_queries(self, listed: _Listed) -> None:
         for name, texts in listed:
             self._pgconn.send_query_prepared(name.encode(), texts)
 
@@ -139,10 +177,25 @@ class Pipeline:
         return last
 
     def _exchanged(self, send: Callable[[Sequence[T]], None], what: Sequence[T]) -> list[PGresult]:
+        self._begin(send, what)
+        results = self._results()
+        self._end()
+        return results
+
+    def _begin(self, send: Callable[[Sequence[T]], None], *parts: Sequence[T]) -> None:
+        """Send parts, of which each is a transaction."""
+        self._pgconn.enter_pipeline_mode()
+        for part in parts:
+            send(part)
+            self._pgconn.pipeline_sync()
+
+    def _end(self) -> None:
+        if self._pgconn.status != _BAD:
+            self._pgconn.exit_pipeline_mode()
+
+    def _results(self) -> list[PGresult]:
+        """Return the results of one part, up to the first that failed."""
         pgconn = self._pgconn
-        pgconn.enter_pipeline_mode()
-        send(what)
-        pgconn.pipeline_sync()
         results: list[PGresult] = []
         for result in self._receive():
             results.append(result)
@@ -150,8 +203,6 @@ class Pipeline:
                 break
         if pgconn.status == _BAD and not (results and results[-1].status in _FAILED):
             raise psycopg.OperationalError(f"the connection was lost: {pgconn.get_error_message()}")
-        if pgconn.status != _BAD:
-            pgconn.exit_pipeline_mode()
         return results
 
     def _receive(self) -> list[PGresult]:

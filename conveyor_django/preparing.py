@@ -15,7 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.base import Cursor, ServerBindingCursor
 from psycopg.pq import TransactionStatus
 
-from .pipeline import Pipeline, Request, Row
+from .pipeline import Hint, Pipeline, Request, Row
 
 # How often a connection is used before anything is prepared on it: one that lives for a request pays nothing.
 USES_BEFORE: Final = 5
@@ -39,14 +39,17 @@ class StatementsGone(Exception):
     """The session's prepared statements were discarded in the midst of a transaction, which is broken by that."""
 
 
-def run_prepared(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
+def run_prepared(
+    wrapper: BaseDatabaseWrapper, requests: Sequence[Request], hint: Hint | None = None
+) -> list[list[Row]] | None:
     """Run statements as the first ones on an idle connection, in one round trip; return the rows of each.
 
-    None where nothing is to be prepared, or could be: then nothing was done. Raises Django's errors.
+    None where nothing is to be prepared, or could be: then nothing was done, but for the hint perhaps. Raises Django's
+    errors.
     """
     if not is_unwatched(wrapper) or not _may_prepare(wrapper):
         return None
-    return _run(wrapper, requests)
+    return _run(wrapper, requests, hint)
 
 
 def run_prepared_within(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
@@ -123,12 +126,12 @@ def is_pooled(raw: psycopg.Connection[Any]) -> bool:
     return pid is None or int(pid) != raw.info.backend_pid
 
 
-def _run(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
+def _run(wrapper: BaseDatabaseWrapper, requests: Sequence[Request], hint: Hint | None = None) -> list[list[Row]] | None:
     wrapper.validate_thread_sharing()
     raw = wrapper.connection
     with wrapper.wrap_database_errors:
         try:
-            return Pipeline(raw).run_prepared(requests)
+            return Pipeline(raw).run_prepared(requests, hint)
         except _UNUSABLE as error:
             _uses[raw] = _NEVER
             # Outside of a transaction nothing has happened, so all may be sent once more, by cursors.

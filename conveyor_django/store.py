@@ -13,6 +13,7 @@ from .transactions import joined
 
 if TYPE_CHECKING:
     from .managers.jobs import JobManager
+    from .pipeline import Hint
 
 # A key that was taken at the insert and is free at the look behind it was pruned between: not often in a row.
 KEY_TRIES: Final = 5
@@ -28,12 +29,15 @@ class _Slipped(Exception):
     """A key was given up, or taken by somebody else, between two statements."""
 
 
-def store_one(jobs: JobManager, entry: Entry) -> Accepted | Existing:
-    """Insert the job, or find or replace the one that has its key. Raises IdempotencyConflict."""
+def store_one(jobs: JobManager, entry: Entry, hint: Hint | None = None) -> Accepted | Existing:
+    """Insert the job, or find or replace the one that has its key; the hint goes behind an insert, where it can.
+
+    Raises IdempotencyConflict.
+    """
     if entry.on_conflict == OnConflict.REPLACE:
         return store_all(jobs, [entry])[0]
     for _ in range(KEY_TRIES):
-        accepted = jobs.enqueue_job(entry.job)
+        accepted = jobs.enqueue_job(entry.job, hint=hint)
         if accepted is not None:
             return accepted
         # A statement of its own: the insert's snapshot may be older than the commit that it waited for.

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from django.db import connections, models
 
+from ..pipeline import Hint
 from ..preparing import run_prepared, run_prepared_within
 from ..sql import statement
 from .cursors import binding_cursor
@@ -35,11 +36,16 @@ class StatementManager(models.Manager[Any]):
         connection = connections[self.db] if on is None else on
         return self._fetched(connection.cursor(), name, params)
 
-    def hot_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
-        """Do as `rows`, with a prepared statement where Django's connection can have one, outside of transactions."""
+    def hot_rows(
+        self, name: str, params: dict[str, Any], on: Connection | None = None, hint: Hint | None = None
+    ) -> list[Row]:
+        """Do as `rows`, with a prepared statement where Django's connection can have one, outside of transactions.
+
+        The hint goes with a prepared statement alone; it says whether it was sent.
+        """
         connection = connections[self.db] if on is None else None
         if connection is not None and connection.get_autocommit():
-            answers = run_prepared(connection, [(name, _timed(params))])
+            answers = run_prepared(connection, [(name, _timed(params))], hint)
             if answers is not None:
                 return answers[0]
         return self.rows(name, params, on)

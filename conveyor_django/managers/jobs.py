@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
+from ..pipeline import Hint
 from ..states import JobState
 from .accepting import Accepted, NewJob, accepted_from, all_accepted_from, bulk_params, enqueue_params
 from .base import Connection
@@ -46,10 +47,10 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStat
     # -- enqueue ------------------------------------------------------------------------------------------
 
     def enqueue_job(
-        self, job: NewJob, *, now: dt.datetime | None = None, on: Connection | None = None
+        self, job: NewJob, *, now: dt.datetime | None = None, on: Connection | None = None, hint: Hint | None = None
     ) -> Accepted | None:
-        """Insert one job; None if its idempotency key is taken."""
-        return accepted_from(self.hot_rows("enqueue_job", enqueue_params(job, now), on))
+        """Insert one job; None if its idempotency key is taken. The hint goes behind it, where it can."""
+        return accepted_from(self.hot_rows("enqueue_job", enqueue_params(job, now), on, hint))
 
     def enqueue_jobs(
         self,
@@ -218,7 +219,12 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStat
 
     def notify_queues(self, queues: Iterable[str], *, channel: str, on: Connection | None = None) -> None:
         """Tell the listeners of `channel` that these queues have work; outside of a transaction only."""
-        self.hot_rows("notify_queues", {"channel": channel, "queues": list(queues)}, on)
+        self.hot_rows(*self.queues_notice(queues, channel=channel), on)
+
+    @staticmethod
+    def queues_notice(queues: Iterable[str], *, channel: str) -> tuple[str, dict[str, Any]]:
+        """Return what `notify_queues` runs, to go behind another statement."""
+        return "notify_queues", {"channel": channel, "queues": list(queues)}
 
     def notify_cancel(self, job_id: int, *, channel: str, on: Connection | None = None) -> None:
         """Tell the listeners of `channel` that a running job was cancelled; outside of a transaction only."""

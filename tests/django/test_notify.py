@@ -10,7 +10,9 @@ from django.db import connection, transaction
 from pytest_django import Settings
 
 from conveyor_django import notify, requeue
+from conveyor_django.managers.jobs import JobManager
 from conveyor_django.models import Job
+from conveyor_django.preparing import USES_BEFORE
 
 from ..support.connections import Connect
 from ..support.factories import JobFactory
@@ -137,6 +139,58 @@ def test_a_lost_ring_is_logged_raises_nothing_and_is_made_up_for(
     assert "closed" in caplog.text
     anything.enqueue()
     assert rung() == ["default"]
+
+
+class TestInOneRoundTrip:
+    """Where the enqueue is prepared, its ring goes behind it, in the same round trip."""
+
+    @pytest.fixture(autouse=True)
+    def prepared_alone(self, rung: Rung, monkeypatch: pytest.MonkeyPatch) -> None:
+        for _ in range(USES_BEFORE + 1):
+            anything.enqueue()
+        rung()
+        monkeypatch.setattr(JobManager, "notify_queues", self.refuse)
+
+    def refuse(self, *args: object, **options: object) -> None:
+        raise AssertionError("a ring of its own")
+
+    def test_the_ring_comes_with_the_job(self, rung: Rung) -> None:
+        anything.enqueue()
+        assert rung() == ["default"]
+
+    def test_each_queue_rings_once_in_a_window(self, settings: Settings, rung: Rung) -> None:
+        settings.CONVEYOR = LONG_WINDOW
+        notify.doorbell.reset()
+        anything.enqueue()
+        anything.using(queue_name="other").enqueue()
+        assert rung() == ["default", "other"]
+        assert notify.doorbell.first_of_window("default", ["default", "other", "third"], 60.0) == ["third"]
+
+    def test_a_job_for_later_rings_nobody(self, rung: Rung) -> None:
+        anything.using(run_after=dt.datetime(2100, 1, 1, tzinfo=dt.UTC)).enqueue()
+        anything.using(queue_name="after").enqueue()
+        assert rung() == ["after"]
+
+    def test_a_key_that_is_taken_rings_for_nothing_and_no_window_begins(self, settings: Settings, rung: Rung) -> None:
+        settings.CONVEYOR = LONG_WINDOW
+        keyed = anything.using(idempotency_key="k")
+        first = keyed.enqueue()
+        notify.doorbell.reset()
+        assert keyed.enqueue().id == first.id
+        assert notify.doorbell.due_at("default", "default", 60.0) is not None
+
+    def test_one_that_fails_is_logged_and_the_next_rings(
+        self, settings: Settings, rung: Rung, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        settings.CONVEYOR = LONG_WINDOW
+        notify.doorbell.reset()
+        with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "conveyor.notify"):
+            patch.setattr(notify, "CHANNEL", "")
+            anything.enqueue()
+        assert [record.conveyor["event"] for record in caplog.records] == ["notify.failed"]
+        assert Job.objects.count() == USES_BEFORE + 2
+        anything.enqueue()
+        assert rung() == ["default"]
 
 
 def test_a_transaction_by_hand_is_left_to_the_poll(rung: Rung) -> None:

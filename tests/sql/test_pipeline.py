@@ -12,7 +12,7 @@ import pytest
 from conveyor_django import pipeline
 from conveyor_django.db import Connection, DedicatedConnection, Unanswered
 from conveyor_django.models import Job
-from conveyor_django.pipeline import Pipeline
+from conveyor_django.pipeline import Hint, Pipeline
 from conveyor_django.sql import names, numbered, statement
 
 from ..support.connections import Connect
@@ -70,6 +70,42 @@ def test_a_statement_is_prepared_once_for_each_connection(connect: Connect) -> N
     assert connection.execute(prepared, prepare=False).fetchall() == [("claim_plain_jobs",)]
     other = connect()
     assert Pipeline(other).run([claim(1)]) == [[]]
+
+
+@pytest.mark.usefixtures("own_statements")
+def test_a_hint_runs_behind_the_others_in_a_transaction_of_its_own(connect: Connect) -> None:
+    connection = connect()
+    hint = Hint(("SELECT pg_current_xact_id()::text", {}))
+    [[(first,)]] = Pipeline(connection).run_prepared([("SELECT pg_current_xact_id()::text", {})], hint)
+    assert (hint.sent, hint.error) == (True, None)
+    assert int(connection.execute("SELECT pg_current_xact_id()::text").fetchone()[0]) == int(first) + 2
+
+
+@pytest.mark.usefixtures("own_statements")
+def test_a_hint_that_fails_costs_the_others_nothing(connect: Connect) -> None:
+    connection = connect()
+    used = Pipeline(connection)
+    hint = Hint(("SELECT 1 / %(by)s::integer", {"by": 0}))
+    assert used.run_prepared([("SELECT 1", {})], hint) == [[(1,)]]
+    assert hint.sent
+    assert isinstance(hint.error, psycopg.errors.DivisionByZero)
+    assert used.run_prepared([("SELECT 2", {})]) == [[(2,)]]
+
+
+@pytest.mark.usefixtures("own_statements")
+def test_a_connection_that_is_lost_at_the_hint_has_answered_before(connect: Connect) -> None:
+    hint = Hint(("SELECT pg_terminate_backend(pg_backend_pid())", {}))
+    assert Pipeline(connect()).run_prepared([("SELECT 1", {})], hint) == [[(1,)]]
+    assert isinstance(hint.error, psycopg.OperationalError)
+
+
+@pytest.mark.usefixtures("own_statements")
+def test_what_fails_before_a_hint_is_raised(connect: Connect) -> None:
+    connection = connect()
+    used = Pipeline(connection)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        used.run_prepared([("SELECT 1 / %(by)s::integer", {"by": 0})], Hint(("SELECT 1", {})))
+    assert used.run_prepared([("SELECT 2", {})]) == [[(2,)]]
 
 
 def test_statements_that_were_discarded_are_prepared_anew(connect: Connect) -> None:

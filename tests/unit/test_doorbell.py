@@ -50,6 +50,30 @@ def test_a_queue_named_twice_rings_once() -> None:
     assert Doorbell(Clock()).first_of_window("default", ["a", "a"], 1.0) == ["a"]
 
 
+def test_a_ring_that_arrived_counts_from_when_it_set_out() -> None:
+    clock = Clock()
+    bell = Doorbell(clock)
+    assert bell.due_at("default", "a", 1.0) == 0.0
+    assert bell.due_at("default", "a", 1.0) == 0.0
+    clock.now = 0.75
+    bell.note("default", "a", 0.0)
+    assert bell.due_at("default", "a", 1.0) is None
+    assert bell.first_of_window("default", ["a"], 1.0) == []
+    assert bell.due_at("default", "b", 1.0) == bell.due_at("other", "a", 1.0) == 0.75
+    clock.now = 1.0
+    assert bell.due_at("default", "a", 1.0) == 1.0
+
+
+def test_a_ring_that_arrived_late_does_not_open_the_window_of_a_later_one() -> None:
+    clock = Clock()
+    bell = Doorbell(clock)
+    clock.now = 5.0
+    assert bell.first_of_window("default", ["a"], 1.0) == ["a"]
+    bell.note("default", "a", 4.5)
+    clock.now = 5.9
+    assert bell.first_of_window("default", ["a"], 1.0) == []
+
+
 def test_without_a_window_every_ring_goes_through() -> None:
     bell = Doorbell(Clock())
     assert [bell.first_of_window("default", ["a"], 0.0) for _ in range(3)] == [["a"]] * 3

@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import conveyor_django
+from conveyor_django import checks
 from conveyor_django.conf import ConveyorSettings
 from conveyor_django.worker.supervisor import OVERTIME_SECONDS
 
@@ -65,13 +66,20 @@ def test_each_python_has_its_django(python: str, django: str) -> None:
     assert f"Framework :: Django :: {django}" in PROJECT["classifiers"]
 
 
-def test_the_readme_has_every_setting_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \| .+ \|$", README, flags=re.MULTILINE))
+def test_the_page_of_settings_has_each_with_its_default() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \| .+ \|$", page, flags=re.MULTILINE))
     defaults = {
         field.name.upper(): field.default if field.default_factory is MISSING else dict(field.default_factory())
         for field in fields(ConveyorSettings)
     }
     assert rows == {name: repr(default) for name, default in defaults.items()}
+
+
+def test_the_page_of_checks_has_each() -> None:
+    page = (ROOT / "docs" / "checks.md").read_text()
+    named = set(re.findall(r"^\| (conveyor\.[EW]\d+) \|", page, flags=re.MULTILINE))
+    assert named == set(re.findall(r'id="(conveyor\.[EW]\d+)"', Path(checks.__file__).read_text()))
 
 
 def test_the_readme_names_targets_and_tests_that_exist() -> None:
