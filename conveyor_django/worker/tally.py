@@ -35,6 +35,7 @@ _WORD: Final = 8
 _LABEL: Final = 96
 _BUCKETS: Final = len(BOUNDS) + 1
 _CLAIMED, _ENQUEUED, _OUTCOMES = 0, 1, 2
+_OUTCOME_OF: Final = {verb: _OUTCOMES + place for place, verb in enumerate(VERBS)}
 _RUN: Final = _OUTCOMES + len(VERBS)
 _WAIT: Final = _RUN + 1 + _BUCKETS
 NUMBERS: Final = _WAIT + 1 + _BUCKETS
@@ -75,7 +76,7 @@ class Figures:
 
     def ended(self, verb: Verb) -> int:
         """Return how many outcomes with this verb the database has taken."""
-        return self._numbers[_OUTCOMES + VERBS.index(verb)]
+        return self._numbers[_OUTCOME_OF[verb]]
 
     @property
     def runs(self) -> Durations:
@@ -138,7 +139,7 @@ class Tally:
         with self._lock:
             at = self._at((claimed.queue, task))
             if answer is not Answer.LOST:
-                self._words[at + _OUTCOMES + VERBS.index(finished.outcome.verb)] += 1
+                self._words[at + _OUTCOME_OF[finished.outcome.verb]] += 1
             if run is not None and run.seconds is not None:
                 self._measure(at + _RUN, run.seconds)
 
@@ -148,7 +149,7 @@ class Tally:
             self._words[self._at((queue, task)) + _ENQUEUED] += jobs
 
     def _measure(self, at: int, seconds: float) -> None:
-        self._words[at] += max(0, round(seconds * _NANO))
+        self._words[at] += max(0, int(seconds * _NANO))
         self._words[at + 1 + bisect_left(BOUNDS, seconds)] += 1
 
     def _at(self, label: Label) -> int:
