@@ -61,6 +61,10 @@ class ConveyorBackend(compat.BaseTaskBackend):
 
     def enqueue(self, task: Task[P, R], args: Sequence[Any], kwargs: Mapping[str, Any]) -> TaskResult[P, R]:
         """Store a job and return its READY result; the current result of the job that has the same key."""
+        return self.accept(task, args, kwargs)[0]
+
+    def accept(self, task: Task[P, R], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[TaskResult[P, R], bool]:
+        """Do as `enqueue`, and say also whether the job is new."""
         from .conflicts import Existing
         from .enqueue import enqueue
         from .results import accepted_result, stored_result
@@ -69,20 +73,24 @@ class ConveyorBackend(compat.BaseTaskBackend):
         alias = conveyor_settings().database_of(task.queue_name)
         stored = enqueue(task, args, kwargs)
         if isinstance(stored, Existing):
-            return cast("TaskResult[P, R]", stored_result(stored.id, alias=alias, backend=self.alias))
+            return cast("TaskResult[P, R]", stored_result(stored.id, alias=alias, backend=self.alias)), False
         result = cast("TaskResult[P, R]", accepted_result(task, stored, args, kwargs, alias=alias))
         self._announce([result])
-        return result
+        return result, True
 
     def enqueue_many(self, calls: Sequence[Call[..., Any]]) -> list[Result]:
         """Store a job for each call, or none; return their results in the order given. Called by `enqueue_many`."""
+        return self.accept_many(calls)[0]
+
+    def accept_many(self, calls: Sequence[Call[..., Any]]) -> tuple[list[Result], list[Result]]:
+        """Do as `enqueue_many`, and return also those of the results that are of new jobs."""
         from .bulk import store_calls
 
         for place, call in enumerate(calls):
             self._validate_at(call.task, f"calls[{place}]")
         results, new = store_calls(calls, backend=self.alias)
         self._announce(new)
-        return results
+        return results, new
 
     def _validate_at(self, task: Task[..., Any], place: str) -> None:
         try:

@@ -75,6 +75,11 @@ class ConveyorSettings:
     # How long ended jobs are kept; None keeps them for ever.
     retention_seconds: float | None = 7 * 86400.0
     failed_retention_seconds: float | None = 90 * 86400.0
+    # The HTTP API: bytes of a request's body; jobs of one bulk enqueue, or of one page of a list.
+    api_max_body_bytes: int = 2_000_000
+    api_max_batch: int = 1_000
+    # Requests of one token, as many of them at once as in a minute; None: no limit.
+    api_requests_per_minute: int | None = None
 
     @property
     def databases(self) -> tuple[str, ...]:
@@ -110,7 +115,7 @@ _WHOLE: tuple[float, float] = (1, MAX_INTEGER)
 _WHOLE_RANGES: dict[str, tuple[float, float]] = {"atomic_group_size": (1, 48)}
 _NAMES = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
 _QUEUE_NAMES = {f.name.upper(): f.name for f in fields(QueueSettings)}
-_OPTIONAL = {"retention_seconds", "failed_retention_seconds"}
+_OPTIONAL = {"retention_seconds", "failed_retention_seconds", "api_requests_per_minute"}
 
 
 def conveyor_settings() -> ConveyorSettings:

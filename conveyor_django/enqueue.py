@@ -23,6 +23,7 @@ from .signatures import shape_of, signature_of
 from .states import JobState, OnConflict
 from .store import store_one
 from .tasks import ConveyorTask
+from .tracecontext import given_context
 
 if TYPE_CHECKING:
     from .compat import Task
@@ -44,6 +45,7 @@ def prepare(
     path = task.module_path
     _check_path(path)
     args_text, kwargs_text = call_texts(task, args, kwargs, settings)
+    trace = given_context()
     return NewJob(
         queue=task.queue_name,
         task=path,
@@ -54,6 +56,8 @@ def prepare(
         run_at=_instant(path, task.run_after),
         idempotency_key=getattr(task, "idempotency_key", None),
         concurrency_key=concurrency_key_of(task, args, kwargs),
+        traceparent=trace and trace.traceparent,
+        tracestate=trace and trace.tracestate,
     )
 
 

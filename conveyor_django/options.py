@@ -199,6 +199,7 @@ _COMPLAINTS: Final[Mapping[str, Callable[[ConveyorTask[..., Any]], str | None]]]
     "grouped": lambda task: _bad_flag("grouped", task.grouped),
     "retry_on": lambda task: _bad_exceptions("retry_on", task.retry_on),
     "discard_on": lambda task: _bad_exceptions("discard_on", task.discard_on),
+    "http": lambda task: _bad_flag("http", task.http),
     "idempotency_key": lambda task: _bad_key(task.idempotency_key),
     "concurrency_key": lambda task: (
         None if callable(task.concurrency_key) else _bad_text("concurrency_key", task.concurrency_key)

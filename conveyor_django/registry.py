@@ -11,6 +11,8 @@ from .compat import Task
 from .errors import UnknownTask
 
 _known: Final[dict[str, Task[..., Any]]] = {}
+# The paths of the tasks that were declared for the HTTP API.
+_offered: Final[set[str]] = set()
 
 
 def resolve_task(path: str) -> Task[..., Any]:
@@ -23,6 +25,20 @@ def resolve_task(path: str) -> Task[..., Any]:
     if task is None:
         task = _known[path] = _find(path)
     return task
+
+
+def offer(path: str) -> None:
+    """Note that the HTTP API may enqueue the task at this path."""
+    _offered.add(path)
+
+
+def offered_task(path: str) -> Task[..., Any] | None:
+    """Return the task at this path if it was offered; None for any other text, which nothing is imported for."""
+    if path not in _offered:
+        return None
+    task = resolve_task(path)
+    # The name may have been bound to another task since.
+    return task if getattr(task, "http", False) else None
 
 
 def _find(path: str) -> Task[..., Any]:

@@ -17,7 +17,7 @@ from .calls import Call
 from .compat import Task, task_backends
 from .errors import InvalidArguments, describe
 from .options import Backoff, ConcurrencyKey, Exceptions, TaskOptions, check_options
-from .registry import resolve_task
+from .registry import offer, resolve_task
 
 if TYPE_CHECKING:
     from typing import Self, TypedDict, Unpack
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         retry_on: Exceptions | None
         discard_on: Exceptions | None
         concurrency_key: ConcurrencyKey | None
+        http: bool
 
 
 __all__ = ["Backoff", "ConveyorTask", "TaskOptions", "options_of", "resolve_task", "task"]
@@ -71,6 +72,8 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
     discard_on: Exceptions | None = None
     # At most the queue's `key_cap` jobs of one key run at once, one unless set.
     concurrency_key: ConcurrencyKey | None = None
+    # Whether the HTTP API may enqueue it.
+    http: bool = False
     # Set by using() alone: it names one piece of work.
     idempotency_key: str | None = None
     # Set by using() alone, with a key: what becomes of an enqueue whose key is taken.
@@ -81,6 +84,8 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
         check_options(self)
         # By name: the zero-argument super() does not know the class that slots=True makes.
         Task.__post_init__(self)
+        if self.http:
+            offer(self.module_path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by path, as functions are, with what using() changed. Raises UnknownTask."""
@@ -168,7 +173,7 @@ class ConveyorTask(Task, Generic[P, R]):  # type: ignore[type-arg]  # Generic in
 
 _OPTION_NAMES: Final = tuple(f.name for f in fields(TaskOptions))
 _FRAMEWORK_NAMES: Final = ("priority", "queue_name", "backend", "takes_context")
-_ENQUEUE_NAMES: Final = ("concurrency_key",)
+_ENQUEUE_NAMES: Final = ("concurrency_key", "http")
 _PER_CALL: Final = ("run_after", "idempotency_key", "on_conflict")
 
 
@@ -226,9 +231,9 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a module-level function a task: ``@task`` or ``@task(max_attempts=3, atomic=True, …)``.
 
     The options are those of Django's decorator (`priority`, `queue_name`, `backend`, `takes_context`) and
-    `max_attempts`, `backoff`, `timeout`, `atomic`, `grouped`, `retry_on`, `discard_on` and `concurrency_key`. A backend
-    that is not Conveyor's gets only those that its task class has. Raises TypeError for an unknown name and InvalidTask
-    for an impossible value.
+    `max_attempts`, `backoff`, `timeout`, `atomic`, `grouped`, `retry_on`, `discard_on`, `concurrency_key` and `http`. A
+    backend that is not Conveyor's gets only those that its task class has. Raises TypeError for an unknown name and
+    InvalidTask for an impossible value.
     """
     _check_names(options)
 

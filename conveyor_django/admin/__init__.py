@@ -8,7 +8,10 @@ from .cron import CronAdmin
 from .jobs import JobAdmin
 from .queues import QueueAdmin
 from .tasks import PausedTaskAdmin
+from .tokens import ApiTokenAdmin
 from .workers import WorkerAdmin
 from .workflows import WorkflowAdmin
 
-__all__ = ["CronAdmin", "JobAdmin", "PausedTaskAdmin", "QueueAdmin", "WorkerAdmin", "WorkflowAdmin"]
+__all__ = [
+    "ApiTokenAdmin", "CronAdmin", "JobAdmin", "PausedTaskAdmin", "QueueAdmin", "WorkerAdmin", "WorkflowAdmin",
+]  # fmt: skip

@@ -10,9 +10,11 @@ from .job import Job, Payload
 from .ledger import Ledger
 from .permit import PausedTask, Permit
 from .queue import Queue
+from .token import ApiToken
 from .worker import Worker
 from .workflow import Dependency, Workflow
 
 __all__ = [
-    "Attempt", "Cron", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue", "Worker", "Workflow",
+    "ApiToken", "Attempt", "Cron", "Dependency", "Job", "Ledger", "PausedTask", "Payload", "Permit", "Queue", "Worker",
+    "Workflow",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from .connections import opened_connections
 
 TABLES = (
     "job", "payload", "ledger", "attempt", "queue", "worker", "permit", "pausedtask", "cron", "workflow", "dependency",
+    "apitoken",
 )  # fmt: skip
 
 
