@@ -204,16 +204,17 @@ def _instant(path: str, run_after: dt.datetime | None) -> dt.datetime | None:
         # Naive is allowed with USE_TZ = False only, and means the project's time zone, as in its models.
         if timezone.is_naive(instant):
             instant = timezone.make_aware(instant, timezone.get_default_timezone())
-        year = instant.astimezone(dt.UTC).year
+        # In UTC also because PostgreSQL reads no offset of 16 hours or more, which Python has.
+        in_utc = instant.astimezone(dt.UTC)
     except OverflowError:
-        year = None
+        in_utc = None
     # A session's time zone may lie up to a day off UTC, and Python's years end at 1 and 9999.
-    if year is None or not dt.MINYEAR < year < dt.MAXYEAR:
+    if in_utc is None or not dt.MINYEAR < in_utc.year < dt.MAXYEAR:
         raise InvalidTask(
             f"{path}: run_after is {run_after.isoformat()}, but it must be an instant of the years "
             f"{dt.MINYEAR + 1} to {dt.MAXYEAR - 1} in UTC; leave it out to run the job at once."
         )
-    return instant
+    return in_utc
 
 
 def check_transaction(task: str, alias: str) -> None:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from ninja import NinjaAPI, Router
+from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError, ValidationErrorContext
 
 from .. import __version__
@@ -16,10 +16,13 @@ from . import enqueuing, health, jobs, queues
 from .access import WAYS
 from .bodies import StrictParser
 from .headers import KEY
+from .outputs import ProblemDetails
 from .problems import MAX_ERRORS, MEDIA_TYPE, refused
-from .schemas import ProblemDetails
+from .routing import router
 
 TITLE: Final = "Conveyor"
+# Their views are on the router once they are imported.
+VIEWS: Final = (enqueuing, jobs, queues)
 _TEXT: Final = (
     "Enqueue jobs, look at them, cancel and retry them, pause their queues. Every call but those of /health needs a "
     "token (`Authorization: Bearer …`) or a Django session; every error is application/problem+json (RFC 9457)."
@@ -113,17 +116,12 @@ def make_api() -> ConveyorAPI:
     )  # fmt: skip
     for kind in (Exception, Http404, HttpError, ValidationError):
         made.add_exception_handler(kind, refused)
-    for module in (enqueuing, jobs, queues):
-        made.add_router("", module.router, auth=WAYS)
+    made.add_router("", router, auth=WAYS)
     made.add_router("", health.router, auth=None)
-    made.add_router("", _description, auth=WAYS)
     return made
 
 
-_description = Router()
-
-
-@_description.get("/openapi.json", include_in_schema=False)
+@router.get("/openapi.json", include_in_schema=False)
 def openapi(request: HttpRequest) -> HttpResponse:
     """Return the OpenAPI document."""
     return JsonResponse(api.get_openapi_schema(path_prefix=request.path.removesuffix("openapi.json")))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from ninja import Router
 
 from ..backend import ConveyorBackend
 from ..calls import Call
@@ -19,9 +18,11 @@ from ..errors import IdempotencyConflict, InvalidArguments, PayloadTooLarge
 from ..operate.apiverbs import ApiVerb
 from .access import Caller, require
 from .headers import KEY, idempotency_key, trace_of
+from .inputs import Batch, BatchJob, NewJob
 from .offered import task_for
+from .outputs import Enqueued, EnqueuedBatch, reply
 from .problems import Problem, invalid
-from .schemas import Batch, BatchJob, Enqueued, EnqueuedBatch, NewJob, reply
+from .routing import router
 
 if TYPE_CHECKING:
     from ..compat import TaskResult
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     Task = ConveyorTask[..., Any]
     Result = TaskResult[..., Any]
-
-router = Router()
 
 
 @router.post("/jobs", response={201: Enqueued, 200: Enqueued}, operation_id="enqueueJob")
@@ -45,7 +44,7 @@ def enqueue_job(request: HttpRequest, job: NewJob) -> HttpResponse:
     return reply(_enqueued(result, is_new=is_new), 201 if is_new else 200, **headers)
 
 
-@router.post("/jobs/batch", response={201: EnqueuedBatch, 200: EnqueuedBatch}, operation_id="enqueueJobs")
+@router.post("/batch", response={201: EnqueuedBatch, 200: EnqueuedBatch}, operation_id="enqueueJobs")
 def enqueue_jobs(request: HttpRequest, batch: Batch) -> HttpResponse:
     """Enqueue many jobs, or none of them: where one is refused, the errors say which by their pointers.
 
@@ -85,10 +84,17 @@ def _accept_all(calls: Sequence[Call[..., Any]]) -> tuple[list[Result], list[Res
         with _refusing():
             return _backend_of(calls[0].task).accept_many(calls)
     except Problem as problem:
-        # Stopped at the first that is wrong: now all are looked at.
-        if problem.code == "idempotency-key-reused":
-            raise
-        raise (_together(_wrong(calls)) if _wrong(calls) else problem) from problem
+        # It is about the first that is wrong: now all are looked at.
+        wrong = _conflicting(calls, problem) if isinstance(problem.__cause__, IdempotencyConflict) else _wrong(calls)
+        raise (_together(wrong) if wrong else problem) from problem
+
+
+def _conflicting(calls: Sequence[Call[..., Any]], problem: Problem) -> list[tuple[int, Problem]]:
+    """Return which of the calls have the key of a conflict."""
+    conflict = cast("IdempotencyConflict", problem.__cause__)
+    named = (conflict.queue, conflict.key)
+    keys = [(call.task.queue_name, getattr(call.task, "idempotency_key", None)) for call in calls]
+    return [(place, problem) for place, key in enumerate(keys) if key == named]
 
 
 def _wrong(calls: Sequence[Call[..., Any]]) -> list[tuple[int, Problem]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -39,13 +40,22 @@ def gated(view: View) -> View:
 
 
 def _pass(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-    if request.method == "HEAD":
-        # The server leaves the body out.
-        request.method = "GET"
-    elif request.method == "POST":
+    if request.method == "POST":
         read_body(request)
-    response = view(request, *args, **kwargs)
+    with _head_as_get(request):
+        response = view(request, *args, **kwargs)
     return _not_allowed(response) if isinstance(response, HttpResponseNotAllowed) else response
+
+
+@contextmanager
+def _head_as_get(request: HttpRequest) -> Iterator[None]:
+    """Let a view see GET in place of HEAD, of whose answer the server leaves the body out."""
+    asked = request.method
+    request.method = "GET" if asked == "HEAD" else asked
+    try:
+        yield
+    finally:
+        request.method = asked
 
 
 def _not_allowed(response: HttpResponse) -> HttpResponse:

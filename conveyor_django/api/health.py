@@ -14,8 +14,8 @@ from ninja import Router
 from .. import migrations
 from ..conf import conveyor_settings
 from ..log import event, get_logger
+from .outputs import Health, reply
 from .problems import RETRY_SECONDS, Problem
-from .schemas import Health, reply
 
 router = Router()
 logger = get_logger("api")

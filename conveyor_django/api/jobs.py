@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Query
 
 from .. import models
 from ..compat import TaskResultDoesNotExist
@@ -17,11 +17,12 @@ from ..results import place_of, result_id
 from ..states import JobState
 from .access import Caller, require, require_queue
 from .cursors import Cursor, cursor_from
+from .inputs import JobFilter
+from .outputs import CancelledJob, JobDetail, Page, RetriedJob, reply
 from .problems import RETRY_SECONDS, Problem, invalid, not_found
-from .schemas import CancelledJob, JobDetail, JobFilter, Page, RetriedJob, reply
+from .routing import router
 from .shown import detail_of, shown
 
-router = Router()
 RETRIABLE: Final = frozenset({JobState.FAILED, JobState.CANCELLED})
 
 

@@ -12,8 +12,8 @@ from ..enqueue import stores_jobs
 from ..registry import offered_task
 from ..tasks import ConveyorTask
 from .access import Caller, require_queue
+from .inputs import NewJob
 from .problems import invalid
-from .schemas import NewJob
 
 
 def task_for(caller: Caller, job: NewJob, key: str | None, place: str = "#") -> ConveyorTask[..., Any]:

@@ -119,7 +119,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def _invalid_parts(found: Sequence[Mapping[str, Any]]) -> Problem:
-    """Return the refusal of a request whose parts are not as `schemas.py` has them."""
+    """Return the refusal of a request whose parts are not as `inputs.py` has them."""
     errors = [{**_place(part["loc"]), "detail": str(part["msg"])} for part in found]
     return Problem(422, "invalid", f"The request is not as it has to be: {errors[0]['detail']}.", errors=errors)
 

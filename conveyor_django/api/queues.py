@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
 
 from .. import models
 from ..conf import conveyor_settings
 from ..operate.apiverbs import ApiVerb
 from ..queues import declared_queues, pause_queue, resume_queue
 from .access import Caller, require, require_queue
+from .outputs import Queue, Queues, reply
 from .problems import not_found
-from .schemas import Queue, Queues, reply
-
-router = Router()
+from .routing import router
 
 
 @router.get("/queues", response=Queues, operation_id="listQueues")

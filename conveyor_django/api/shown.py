@@ -10,7 +10,7 @@ from django.utils import timezone
 from .. import models
 from ..results import result_id
 from ..states import JobState, Verb
-from .schemas import Failure, Inspection, Job, JobDetail
+from .outputs import Failure, Inspection, Job, JobDetail
 
 # Runs without success that are shown of a job: the newest.
 MAX_FAILURES: Final = 20

@@ -15,7 +15,7 @@ from .description import api
 from .gate import gated
 
 
-def nothing(request: HttpRequest, rest: str) -> HttpResponse:  # noqa: ARG001
+def nothing(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """Refuse any other address below the API."""
     raise Http404
 
@@ -29,5 +29,6 @@ def _patterns() -> list[URLPattern]:
 
 urlpatterns = [
     path("", include((_patterns(), "conveyor-api"), namespace="conveyor-api")),
-    re_path(r"^(?P<rest>.*)$", gated(nothing)),
+    # Whatever it is: a dot would match no line break.
+    re_path("", gated(nothing)),
 ]

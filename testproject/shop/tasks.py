@@ -14,7 +14,7 @@ from .models import Account, Payment
 BANK_SECONDS = 0.05
 
 
-@task(queue_name="orders", atomic=True, max_attempts=5)
+@task(queue_name="orders", atomic=True, max_attempts=5, http=True)
 def settle_order(order: str, customer: str, cents: int) -> dict[str, str | int]:
     """Book the payment of one order to its customer's account.
 

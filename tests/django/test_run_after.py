@@ -32,3 +32,12 @@ def test_what_lies_beyond_leaves_no_row() -> None:
         with pytest.raises(InvalidTask):
             anything.using(run_after=beyond).enqueue()
     assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("hours", [-23, 21])
+def test_an_offset_that_postgresql_does_not_read_is_stored_as_its_instant(hours: int) -> None:
+    zone = dt.timezone(dt.timedelta(hours=hours))
+    local = dt.datetime(2035, 1, 1, tzinfo=zone)
+    anything.using(run_after=local).enqueue()
+    anything.using(run_after=local).enqueue_many([(1,)])
+    assert [job.run_at for job in Job.objects.all()] == [local] * 2

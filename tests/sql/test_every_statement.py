@@ -15,6 +15,7 @@ from conveyor_django.managers.fenced import FencedStatements
 from conveyor_django.managers.jobs import JobManager
 from conveyor_django.managers.limits import LimitStatements
 from conveyor_django.managers.queues import QueueManager
+from conveyor_django.managers.tokens import ApiTokenManager
 from conveyor_django.managers.workers import WorkerManager
 from conveyor_django.managers.workflows import WorkflowManager
 from conveyor_django.sql import names, numbered, positional, statement
@@ -43,6 +44,7 @@ def test_each_has_sample_parameters() -> None:
 @pytest.mark.parametrize("name", names())
 def test_each_has_its_manager_method(name: str) -> None:
     managers = (
+        ApiTokenManager,
         JobManager,
         CronManager,
         DutyStatements,

@@ -67,6 +67,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "notify_cancel": {"channel": "c", "id": 1},
     "notify_queues": {"channel": "c", "queues": ["q1"]},
     "promote_jobs": {"limit": 100, "now": None, **_LOCK},
+    "pace_token": {"id": 1, "requests": 60, "seconds": 60.0, "now": None},
     "prune_permits": {"limit": 100, "idle": 3600.0, "now": None},
     "prune_jobs": {"limit": 100, "retention": 60.0, "failed_retention": 60.0, "now": None, **_LOCK},
     "prune_workflows": {"limit": 100, "retention": 60.0, "failed_retention": 60.0, "now": None, **_LOCK},
