@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import transaction
+from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
@@ -36,7 +36,10 @@ def gated(view: View) -> View:
         response["Cache-Control"] = "no-store"
         return response
 
-    return transaction.non_atomic_requests(csrf_exempt(login_not_required(gate)))
+    reachable: View = csrf_exempt(login_not_required(gate))
+    for alias in connections.settings:
+        reachable = transaction.non_atomic_requests(using=alias)(reachable)
+    return reachable
 
 
 def _pass(view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -14,7 +14,7 @@ from conveyor_django.operate.tokens import create_token, revoke_token
 
 from ..support.barriers import Threads, at_once
 from ..support.connections import Connect
-from ..support.factories import new_job
+from ..support.factories import JobFactory, new_job
 from ..support.waits import wait_until_blocked
 from .client import NOTE, Api, answer, problem, with_token
 
@@ -82,6 +82,18 @@ def test_a_request_waits_for_one_that_has_not_committed_and_then_is_the_same(
             assert not running.done
         wait_until_blocked(watcher, pids[0])
     assert answer(running.result(), 200)["created"] is False
+
+
+def test_a_job_that_somebody_holds_is_not_waited_for(connect: Connect) -> None:
+    api = with_token()
+    job = JobFactory(failed=True)
+    holder = connect()
+    with holder.transaction():
+        holder.execute("SELECT FROM conveyor_job WHERE id = %s FOR UPDATE", (job.pk,))
+        response = api.post(f"/jobs/default:{job.pk}/retry")
+        problem(response, 409, "locked")
+        assert response["Retry-After"] == "2"
+    answer(api.post(f"/jobs/default:{job.pk}/retry"))
 
 
 def test_a_token_that_is_revoked_while_requests_come_lets_none_in_afterwards() -> None:
