@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import is_
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -75,6 +76,10 @@ class ConveyorSettings:
     # How long ended jobs are kept; None keeps them for ever.
     retention_seconds: float | None = 7 * 86400.0
     failed_retention_seconds: float | None = 90 * 86400.0
+    # Where a trace is to be seen, such as "https://traces.example.com/trace/{trace_id}"; None: no link.
+    trace_url: str | None = None
+    # Keys whose values the admin masks, beside those that look secret to everybody ("password", "token", …).
+    masked_keys: tuple[str, ...] = ()
 
     @property
     def databases(self) -> tuple[str, ...]:
@@ -110,7 +115,8 @@ _WHOLE: tuple[float, float] = (1, MAX_INTEGER)
 _WHOLE_RANGES: dict[str, tuple[float, float]] = {"atomic_group_size": (1, 48)}
 _NAMES = {f.name.upper(): f.name for f in fields(ConveyorSettings)}
 _QUEUE_NAMES = {f.name.upper(): f.name for f in fields(QueueSettings)}
-_OPTIONAL = {"retention_seconds", "failed_retention_seconds"}
+_OPTIONAL = {"retention_seconds", "failed_retention_seconds", "trace_url"}
+TRACE_ID_MARK = "{trace_id}"
 
 
 def conveyor_settings() -> ConveyorSettings:
@@ -122,7 +128,12 @@ def conveyor_settings() -> ConveyorSettings:
     if not isinstance(given, dict):
         raise ImproperlyConfigured(f"CONVEYOR must be a dict, not {type(given).__name__}.")
     before, parsed = _last_settings[0]
-    if _is_same(given, before) and ("QUEUES" not in given or _queues(given["QUEUES"]) is parsed.queues):
+    if (
+        _is_same(given, before)
+        # What was changed within them.
+        and ("QUEUES" not in given or _queues(given["QUEUES"]) is parsed.queues)
+        and ("MASKED_KEYS" not in given or _masked_keys(given["MASKED_KEYS"]) == parsed.masked_keys)
+    ):
         return parsed
     parsed = ConveyorSettings(
         **{_name(key, known=_NAMES, place="CONVEYOR"): _value(key, value) for key, value in given.items()}
@@ -192,14 +203,57 @@ def _queue(name: Any, given: Any) -> QueueSettings:
     )
 
 
+def _trace_url(value: Any) -> str:
+    """Return a link's pattern. A page shows the link: a scheme of another kind could be code."""
+    if isinstance(value, str) and value.count(TRACE_ID_MARK) == 1 and _is_web_address(value):
+        return value
+    raise ImproperlyConfigured(
+        f"CONVEYOR['TRACE_URL'] must be an http:// or https:// address with {TRACE_ID_MARK} once in its path, query or "
+        f"fragment, such as 'https://traces.example.com/trace/{TRACE_ID_MARK}', not {describe(value)}."
+    )
+
+
+def _is_web_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    rest = value.replace(TRACE_ID_MARK, "")
+    return (
+        parts.scheme in {"http", "https"}
+        and bool(parts.hostname)
+        and TRACE_ID_MARK not in parts.netloc
+        and rest.isascii()
+        and rest.isprintable()
+        and not set(rest) & set(" {}<>\"'\\")
+    )
+
+
+def _masked_keys(value: Any) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)) and all(isinstance(key, str) and any(map(str.isalnum, key)) for key in value):
+        return tuple(value)
+    raise ImproperlyConfigured(
+        f"CONVEYOR['MASKED_KEYS'] must be a list of keys that have a letter or digit, such as ['iban', 'card_number'], "
+        f"not {describe(value)}."
+    )
+
+
+# Those that are no numbers, nor a database.
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "masked_keys": _masked_keys,
+    "queues": _queues,
+    "trace_url": _trace_url,
+}
+
+
 def _value(key: str, value: Any) -> Any:
     name = key.lower()
     if name == "database":
         return _alias(value, place=f"CONVEYOR[{key!r}]")
-    if name == "queues":
-        return _queues(value)
     if value is None and name in _OPTIONAL:
         return None
+    if read := _READERS.get(name):
+        return read(value)
     whole = name not in RANGES
     bounds = RANGES.get(name) or _WHOLE_RANGES.get(name, _WHOLE)
     if complaint := bad_number(value, *bounds, whole=whole):

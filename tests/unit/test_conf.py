@@ -34,6 +34,18 @@ def test_a_change_within_it_is_read_too(settings: Settings) -> None:
     assert conveyor_settings().max_attempts == 5
 
 
+def test_a_key_that_is_added_to_those_masked_is_read_too(settings: Settings) -> None:
+    settings.CONVEYOR = {"MASKED_KEYS": ["iban"]}
+    assert conveyor_settings().masked_keys == ("iban",)
+    settings.CONVEYOR["MASKED_KEYS"].append("bic")
+    assert conveyor_settings().masked_keys == ("iban", "bic")
+
+
+def test_traces_may_have_no_link(settings: Settings) -> None:
+    settings.CONVEYOR = {"TRACE_URL": None}
+    assert conveyor_settings().trace_url is None
+
+
 def test_what_equals_a_good_value_is_not_taken_for_it(settings: Settings) -> None:
     settings.CONVEYOR = {"MAX_ATTEMPTS": 1}
     assert conveyor_settings().max_attempts == 1
@@ -44,10 +56,12 @@ def test_what_equals_a_good_value_is_not_taken_for_it(settings: Settings) -> Non
 
 @pytest.mark.parametrize("field", dataclasses.fields(ConveyorSettings), ids=lambda field: field.name)
 def test_every_setting_has_a_key(settings: Settings, field: dataclasses.Field[Any]) -> None:
-    if field.name == "queues":
-        given, value = {"billing": {"DATABASE": "other"}}, {"billing": QueueSettings(database="other")}
-    else:
-        given = value = "other" if field.name == "database" else 17
+    given, value = {
+        "database": ("other", "other"),
+        "masked_keys": (["iban"], ("iban",)),
+        "queues": ({"billing": {"DATABASE": "other"}}, {"billing": QueueSettings(database="other")}),
+        "trace_url": ("https://traces/{trace_id}", "https://traces/{trace_id}"),
+    }.get(field.name, (17, 17))
     settings.CONVEYOR = {field.name.upper(): given}
     assert getattr(conveyor_settings(), field.name) == value
 
@@ -93,6 +107,19 @@ def test_some_may_be_zero(settings: Settings, key: str) -> None:
         ({"QUEUES": {"billing": {"DATABASE": 5}}}, "['billing']['DATABASE'] must be a database alias, not 5"),
         ({"QUEUES": {"": {}}}, "CONVEYOR['QUEUES'][''] is of no queue: a queue's name is text of 1 to 128 characters"),
         ({"QUEUES": {5: {}}}, "CONVEYOR['QUEUES'][5] is of no queue"),
+        ({"TRACE_URL": 5}, "such as 'https://traces.example.com/trace/{trace_id}', not 5"),
+        ({"TRACE_URL": "https://traces/"}, "with {trace_id} once"),
+        ({"TRACE_URL": "https://traces/{trace_id}/{trace_id}"}, "with {trace_id} once"),
+        ({"TRACE_URL": "https://traces/{span_id}/{trace_id}"}, "with {trace_id} once"),
+        ({"TRACE_URL": "javascript:alert('{trace_id}')"}, "must be an http:// or https:// address"),
+        ({"TRACE_URL": " https://traces/{trace_id}"}, "must be an http:// or https:// address"),
+        ({"TRACE_URL": "/traces/{trace_id}"}, "must be an http:// or https:// address"),
+        ({"TRACE_URL": "https:///{trace_id}"}, "must be an http:// or https:// address"),
+        ({"TRACE_URL": "https://[traces/{trace_id}"}, "must be an http:// or https:// address"),
+        ({"TRACE_URL": "https://{trace_id}/"}, "in its path, query or fragment"),
+        ({"MASKED_KEYS": "iban"}, "must be a list of keys that have a letter or digit, such as"),
+        ({"MASKED_KEYS": [5]}, "['iban', 'card_number'], not [5]"),
+        ({"MASKED_KEYS": ["-"]}, "not ['-']"),
     ],
     ids=str,
 )
