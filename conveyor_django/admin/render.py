@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-import json
+import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from ..jsonrule import scrub_text
-
-# Characters of one value that a page shows; the middle of a longer one is left out.
-SHOWN: Final = 20_000
-
 NOTHING: Final = "–"
 
+# What tells the states apart where colours do not; the word is always beside it.
+SIGNS: Final = {
+    "blocked": "◌",
+    "scheduled": "◷",
+    "ready": "○",
+    "running": "►",
+    "succeeded": "✓",
+    "failed": "✗",
+    "cancelled": "⊘",
+}
 
-def preformatted(text: str) -> SafeString:
-    """Return text with its lines as they are."""
-    return format_html('<pre style="margin: 0; white-space: pre-wrap">{}</pre>', scrub_text(text, SHOWN))
+
+def sign_of(state: str) -> str:
+    """Return the sign of a job's state; a question mark for that of a job which is gone."""
+    return SIGNS.get(state, "?")
 
 
-def pretty_json(value: Any) -> SafeString:
-    """Return JSON data, indented."""
-    return preformatted(json.dumps(value, indent=2, ensure_ascii=False))
+def state_badge(state: str) -> SafeString:
+    """Return a job's state in colour, sign and word; its looks are in conveyor/job.css."""
+    return format_html(
+        '<span class="conveyor-state conveyor-{0}"><span aria-hidden="true">{1}</span> {0}</span>',
+        state,
+        sign_of(state),
+    )
 
 
-def folded(summary: str, text: str) -> SafeString:
-    """Return a summary that unfolds to a long text; the summary alone if there is no text."""
-    if not text:
-        return format_html("{}", summary)
-    return format_html("<details><summary>{}</summary>{}</details>", summary or NOTHING, preformatted(text))
+def precise(instant: dt.datetime | None) -> SafeString | str:
+    """Return an instant in the admin's time zone, to the millisecond; a dash where there is none."""
+    if instant is None:
+        return NOTHING
+    local = timezone.localtime(instant)
+    text = f"{local.replace(tzinfo=None).isoformat(sep=' ', timespec='milliseconds')} {local.tzname()}"
+    return format_html('<time datetime="{}">{}</time>', local.isoformat(), text)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> SafeString | str:
