@@ -40,7 +40,7 @@ WHERE current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND {pat
 """
 # A pooler passes a session on with the name that its last user gave at connect. Were it an owner's, whoever takes over
 # from that owner would end a session that serves another by then.
-_NAME_AT_CONNECT: Final = "conveyor"
+NAME_AT_CONNECT: Final = "conveyor"
 
 # The least time that a statement has, and how much longer than the server's own limit is waited for its word.
 LEAST_PATIENCE: Final = 5.0
@@ -118,7 +118,7 @@ def connect(alias: str, application_name: str, *, lease_seconds: float) -> Conne
         "connect_timeout": 10, "keepalives": 1, "keepalives_idle": 5, "keepalives_interval": 2,
         "keepalives_count": 3, "tcp_user_timeout": milliseconds,
     }  # fmt: skip
-    params = defaults | params | {"application_name": _NAME_AT_CONNECT}
+    params = defaults | params | {"application_name": NAME_AT_CONNECT}
     connection = DedicatedConnection.connect(**params, autocommit=True, prepare_threshold=0)
     patience = max(LEAST_PATIENCE, lease_seconds)
     connection.patience = patience + _MARGIN

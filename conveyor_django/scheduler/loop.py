@@ -30,6 +30,8 @@ logger = get_logger("scheduler")
 
 DUTIES: Final[tuple[type[Duty], ...]] = (Promote, Ticks, Rescue, DeadWorkers, Sweep, Unpark, Prune)
 
+# How the application_name of a scheduler's session begins.
+SCHEDULER_NAME: Final = "conveyor scheduler"
 # PostgreSQL cuts an application_name here (NAMEDATALEN − 1).
 MAX_APPLICATION_NAME: Final = 63
 
@@ -39,7 +41,7 @@ _random = random.Random()  # noqa: S311 - jitter, not a secret
 def scheduler_name(host: str | None = None, pid: int | None = None) -> str:
     """Return the application_name of a scheduler's session: ``conveyor scheduler HOST PID``, in 63 bytes."""
     tail = f" {os.getpid() if pid is None else pid}"
-    head = f"conveyor scheduler {socket.gethostname() if host is None else host}"
+    head = f"{SCHEDULER_NAME} {socket.gethostname() if host is None else host}"
     # PostgreSQL keeps ASCII alone in this name.
     ascii_head = head.encode("ascii", "replace").decode("ascii")
     return ascii_head[: MAX_APPLICATION_NAME - len(tail)] + tail

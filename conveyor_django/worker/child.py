@@ -33,6 +33,7 @@ from .pump import Pump
 from .reconnect import FailoverDetected
 from .runs import Finished
 from .sessions import prepare_sessions
+from .wakeup import ROLE as LISTENER
 from .wakeup import Wakeup
 
 logger = get_logger("worker.child")
@@ -68,7 +69,7 @@ class Child:
         )  # fmt: skip
         self._wakeup = Wakeup(
             owner=config.incarnation, on_queue=self._pump.ring, on_doubt=self._pump.doubt,
-            on_cancel=self._heard_of_cancel, **self._database_options("listener"),
+            on_cancel=self._heard_of_cancel, **self._database_options(LISTENER),
         )  # fmt: skip
         handlers = Handlers(owner=config.incarnation, alias=config.alias, settings=self._settings)
         self._executor = Executor(

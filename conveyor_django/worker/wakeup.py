@@ -16,6 +16,8 @@ from ..notify import CANCEL_CHANNEL, CHANNEL
 
 logger = get_logger("worker.wakeup")
 
+# What its session is called, behind its owner.
+ROLE: Final = "listener"
 # A connection can look alive and hear nothing (half open, or behind a pooler): say something to ourselves.
 PROBE_SECONDS: Final = 10.0
 DEAF_SECONDS: Final = 5.0

@@ -14,6 +14,7 @@ from conveyor_django.managers.duties import DutyStatements
 from conveyor_django.managers.fenced import FencedStatements
 from conveyor_django.managers.jobs import JobManager
 from conveyor_django.managers.limits import LimitStatements
+from conveyor_django.managers.looking import LookManager
 from conveyor_django.managers.queues import QueueManager
 from conveyor_django.managers.workers import WorkerManager
 from conveyor_django.managers.workflows import WorkflowManager
@@ -48,6 +49,7 @@ def test_each_has_its_manager_method(name: str) -> None:
         DutyStatements,
         FencedStatements,
         LimitStatements,
+        LookManager,
         QueueManager,
         WorkerManager,
         WorkflowManager,
