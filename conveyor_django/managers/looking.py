@@ -40,6 +40,19 @@ class Holder(NamedTuple):
     age: int
 
 
+class Locker(NamedTuple):
+    """A backend that holds a job's row, or may; `pid` is None for a prepared transaction.
+
+    `seconds` is the age of its transaction, None where this role may not see it.
+    """
+
+    pid: int | None
+    application_name: str
+    state: str
+    seconds: float | None
+    certain: bool
+
+
 class LookManager(StatementManager):
     """The statements that look, for whoever asks what is wrong; instants are the database's unless `now` is given."""
 
@@ -51,6 +64,16 @@ class LookManager(StatementManager):
     def list_sessions(self, *, now: dt.datetime | None = None, on: Connection | None = None) -> list[Session]:
         """Return the sessions of workers and schedulers."""
         return [Session(*row) for row in self.rows("list_sessions", {"now": now}, on)]
+
+    def probe_job(self, job_id: int, *, on: Connection | None = None) -> bool:
+        """Say whether somebody holds a job's row. May lock it for a moment: roll back at once."""
+        return bool(self.rows("probe_job", {"id": job_id}, on)[0][0])
+
+    def find_lockers(
+        self, job_id: int, *, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> list[Locker]:
+        """Return who holds a job's row, as far as the database says, the certain ones first."""
+        return [Locker(*row) for row in self.rows("find_lockers", {"id": job_id, "now": now}, on)]
 
     def list_line_heads(
         self, *, limit: int, now: dt.datetime | None = None, on: Connection | None = None

@@ -1,0 +1,69 @@
+"""`manage.py conveyor_explain`: say why a job is not running."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from ...conf import conveyor_settings
+from ...operate.explain import explain
+from ...results import result_id
+from ..startup import require_migrations
+
+if TYPE_CHECKING:
+    from ...operate.explain import Explanation
+
+
+class Command(BaseCommand):
+    """Ask, and print."""
+
+    help = "Say why a job is where it is, and what to do about it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Define the options."""
+        parser.add_argument(
+            "job", metavar="JOB_ID", help="A job's id, such as 42, or its result's, such as default:42."
+        )
+        parser.add_argument("--database", metavar="ALIAS", help="Where the job lives (default: CONVEYOR['DATABASE']).")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="For a script.")
+
+    def handle(self, *, job: str, database: str | None, as_json: bool, **_options: Any) -> None:
+        """Explain the job."""
+        named = _named(job, database)
+        require_migrations(named.rpartition(":")[0], conveyor_settings())
+        try:
+            explanation = explain(named)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(_as_json(explanation) if as_json else _as_text(explanation))
+
+
+def _named(job: str, database: str | None) -> str:
+    """Return the id of the job's result. Raises CommandError where the two do not name one job."""
+    if job.isascii() and job.isdecimal():
+        return result_id(database or conveyor_settings().database, int(job))
+    alias = job.rpartition(":")[0]
+    if alias not in conveyor_settings().databases:
+        example = result_id(conveyor_settings().database, 42)
+        raise CommandError(f"{job!r} names no job: give its id, such as 42, or its result's, such as {example}.")
+    if database not in (None, alias):
+        raise CommandError(
+            f"{job!r} lives on database {alias!r}, but --database is {database!r}. Leave one of them out."
+        )
+    return job
+
+
+def _as_json(explanation: Explanation) -> str:
+    return json.dumps(explanation.as_json(), indent=2)
+
+
+def _as_text(explanation: Explanation) -> str:
+    lines = [f"{explanation.headline}."]
+    for number, reason in enumerate(explanation.reasons, start=1):
+        lines.append(f"{number}. [{reason.code.value}] {reason.text}")
+        if reason.remedy:
+            lines.append(f"   What to do: {reason.remedy}")
+    return "\n".join(lines)
