@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..compat import Task
 from ..errors import UnknownTask
 from ..jsonrule import scrub_text
+from ..operate.explain import explain
 from ..registry import resolve_task
+from ..results import result_id
 from ..signatures import shape_of
 from ..states import TERMINAL
 from .base import LookOnly
 from .jsonview import READ, readable
 from .life import life_of
-from .rows import EFFECTS, RUNS, Given, Stored, read_effects, read_endings, read_given, read_now, read_workers
+from .rows import EFFECTS, RUNS, Given, Stored, alias_of, read_effects, read_endings, read_given, read_now, read_workers
 from .surroundings import Surroundings, read_surroundings
 from .timeline import draw_life, draw_runs, worker_name
 from .trace import trace_of
@@ -74,6 +76,7 @@ def page_context(job: Job) -> dict[str, Any]:
         "effects": [(each, worker_name(each.owner, workers), _json(each.result)) for each in effects[-EFFECTS:]],
         "has_more_effects": len(effects) > EFFECTS,
         "trace": trace_of(given.traceparent, given.tracestate) if given else None,
+        "explanation": explain(result_id(alias_of(job), job.pk)),
         "surroundings": _surroundings(job, given),
     }
 

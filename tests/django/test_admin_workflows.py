@@ -156,8 +156,9 @@ def test_what_is_around_a_job_is_bounded_and_what_is_open_comes_first(admin_clie
 def test_the_queries_do_not_grow_with_the_graph(admin_client):
     small, large = WorkflowFactory(), WorkflowFactory()
     few, many = member(small), member(large)
-    child_of(few)
-    last = child_of(*[child_of(many) for _ in range(20)])
+    first, last = child_of(few), child_of(many, *(member(large) for _ in range(20)))
+    for _ in range(20):
+        child_of(many)
 
     def count(row) -> int:
         page(admin_client, row)
@@ -165,7 +166,9 @@ def test_the_queries_do_not_grow_with_the_graph(admin_client):
             page(admin_client, row)
         return len(captured)
 
-    assert count(few) == count(many) == count(last)
+    # The answer to why a job is not running asks other things in another state.
+    assert count(few) == count(many)
+    assert count(first) == count(last)
     assert count(small) == count(large)
 
 
