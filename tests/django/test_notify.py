@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from conveyor_django import notify, requeue
+from conveyor_django import notify, requeue, run_now
 from conveyor_django.models import Job
 
 from ..support.connections import Connect
@@ -102,6 +102,14 @@ def test_the_same_key_again_rings_nobody(rung: Rung) -> None:
     keyed.enqueue()
     assert rung() == ["default"]
     keyed.enqueue()
+    assert rung() == []
+
+
+def test_run_now_rings_once_it_has_made_something_ready(rung: Rung) -> None:
+    job = JobFactory(scheduled=True)
+    assert run_now(job.pk)
+    assert rung() == ["default"]
+    assert not run_now(job.pk)
     assert rung() == []
 
 
