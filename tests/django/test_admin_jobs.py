@@ -33,9 +33,10 @@ class TestList:
             response = admin_client.get(LIST)
         assert response.status_code == 200
         assert_no_scan(captured)
-        # Session, user, estimate, bounded count, the page, the queues with settings, those with ready jobs.
-        assert len(captured) == 7
-        assert len(job_queries(captured)) == 4
+        # Session, user, the queues with settings, those with ready jobs, tasks by statistics, ids of the page, its rows,
+        # estimate, bounded count.
+        assert len(captured) == 9
+        assert len(job_queries(captured)) == 6
 
     def test_the_number_of_queries_does_not_grow_with_the_jobs(self, admin_client):
         JobFactory()
