@@ -11,6 +11,7 @@ from ..models import Attempt, Job, Ledger, Payload
 from .base import LookOnly
 from .filters import DatabaseFilter
 from .joblist import BEFORE, FILTERS, NARROWING, JobList
+from .matching import RetryMatching
 from .paginator import EstimatingPaginator
 from .render import NOTHING, folded, pretty_json, table
 from .search import find_job_ids
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 
 @admin.register(Job)
-class JobAdmin(LookOnly):
-    """Jobs, to look at."""
+class JobAdmin(RetryMatching, LookOnly):
+    """Jobs, to look at, and to press buttons of."""
 
     list_display = (
         "id", "state", "queue", "task", "priority", "attempts_used", "lost_count", "created_at", "run_at",
@@ -38,7 +39,8 @@ class JobAdmin(LookOnly):
     search_help_text = "A job's id, its idempotency key, or a trace id, in full."
     ordering = ("-id",)
     sortable_by = ()
-    actions = None
+    # "Select all" would count them; the button above the list stands for all that match.
+    actions_selection_counter = False
     paginator = EstimatingPaginator
     # Half of Django's: most of the server's time goes into the rows of the table.
     list_per_page = 50
