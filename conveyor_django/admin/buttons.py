@@ -159,14 +159,19 @@ class ButtonsAdmin(ConveyorAdmin):
         """Return the URL of the page that follows a button's."""
         return page_of(row)
 
-    def chosen(self, request: HttpRequest, button: Button) -> HttpResponse | None:
-        """Ask whether to do it to the rows that were ticked, or do it."""
-        keys = request.POST.getlist(ACTION_CHECKBOX_NAME)
+    def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        """Do an action of the list; refuse keys that no row could have, on which Django fails."""
         try:
-            rows = list(self.get_queryset(request).filter(pk__in=keys).order_by("pk"))
+            queryset.filter(pk__in=request.POST.getlist(ACTION_CHECKBOX_NAME))
         except ValueError:
             self.message_user(request, "What was selected are no rows of this list. Select them anew.", messages.ERROR)
             return None
+        return super().response_action(request, queryset)
+
+    def chosen(self, request: HttpRequest, button: Button) -> HttpResponse | None:
+        """Ask whether to do it to the rows that were ticked, or do it."""
+        keys = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        rows = list(self.get_queryset(request).filter(pk__in=keys).order_by("pk"))
         if request.POST.get(CONFIRMED) != "yes":
             return self.ask(request, button, rows, back=request.get_full_path())
         gone = len(set(keys)) - len(rows)
