@@ -21,7 +21,7 @@ wake-up   `notify.py` rings, `worker/wakeup.py` listens; `scheduler/loop.py` mak
           back those whose worker is gone.
 
 Around it: `states.py` has the states and what may lead where; `worker/supervisor.py` keeps the processes of
-`worker/child.py` alive; `results.py` shows a job as Django's TaskResult; `control.py` cancels and requeues;
+`worker/child.py` alive; `results.py` shows a job as Django's TaskResult; `control.py` cancels, runs now and requeues;
 `workflows/builder.py` builds graphs of jobs, and a trigger of `migrations/0004_workflows.py` releases what waits;
 `queues.py` pauses and sets caps, which `sql/claim_jobs.sql` heeds and `worker/limits.py` follows up;
 `crontab.py` declares cron entries, `cronspec.py` says when they tick, `scheduler/ticks.py` has them enqueued;
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .control import acancel as acancel
     from .control import cancel as cancel
     from .control import requeue as requeue
+    from .control import run_now as run_now
     from .crontab import cron as cron
     from .endings import Cancel as Cancel
     from .endings import Fail as Fail
@@ -119,6 +120,7 @@ _HOMES = {
     "requeue": "control",
     "resume_queue": "queues",
     "resume_task": "queues",
+    "run_now": "control",
     "set_caps": "queues",
     "retry_workflow": "workflows",
     "task": "tasks",

@@ -1,4 +1,4 @@
-"""What a person or a program may do to a job from outside: cancel it, run it again."""
+"""What a person or a program may do to a job from outside: cancel it, run it now, run it again."""
 
 from __future__ import annotations
 
@@ -77,6 +77,20 @@ def requeue(*jobs: J) -> list[J]:
             notify_on_commit(sorted(set(queues.values())), alias=alias)
         taken |= {(job_id, alias) for job_id in queues}
     return [job for job, place in zip(jobs, places, strict=True) if place in taken]
+
+
+def run_now(job: int | str | TaskResult[..., Any]) -> bool:
+    """Make a scheduled job ready now, also one that waits for the delay of a retry; named as for `cancel`.
+
+    Returns whether it was scheduled and is ready now; a job in any other state stays as it is. Part of the caller's
+    transaction if there is one. Waits for whoever holds the row. Raises as `cancel` does.
+    """
+    job_id, alias = _place_of(job)
+    with joined(alias):
+        queue = _jobs(alias).run_job_now(job_id)
+        if queue is not None:
+            notify_on_commit([queue], alias=alias)
+    return queue is not None
 
 
 def _cancel(job_id: int, alias: str) -> JobState | None:

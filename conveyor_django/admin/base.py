@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.http import QueryDict
 
 from ..conf import conveyor_settings
@@ -97,6 +98,13 @@ class ConveyorAdmin(_ModelAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[LinkingList]:  # noqa: ARG002
         """Return the list whose links name the database."""
         return LinkingList
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the list, or do an action of it; refuse one that the user may not do, which Django passes over."""
+        asked = {name for name in request.POST.getlist("action") if name}
+        if self.has_view_or_change_permission(request) and not asked <= set(self.get_actions(request)):
+            raise PermissionDenied
+        return super().changelist_view(request, *args, **kwargs)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show a row, to change or to look at, or the form for a new one."""

@@ -11,12 +11,19 @@ from django.utils import timezone
 
 from ..compat import InvalidTask
 from ..conf import MAX_QUEUE_LENGTH, conveyor_settings
+from ..conflicts import Existing
 from ..cronrules import MAX_JITTER, MAX_MISSED, MAX_NAME_LENGTH
 from ..cronspec import FIELDS, MAX_LENGTH
 from ..crontab import job_of
-from ..errors import InvalidArguments, InvalidCron, UnknownTask
+from ..errors import ForeignTransaction, InvalidArguments, InvalidCron, UnknownTask
 from ..models import Cron
-from .base import ConveyorAdmin, ConveyorForm
+from ..operate.acting import Answer
+from ..operate.again import alias_of as database_of
+from ..operate.again import enqueue_cron
+from ..transactions import joined
+from .base import ConveyorForm
+from .buttons import Button, ButtonsAdmin, Wish
+from .edit import JSONText
 from .places import alias_of
 from .render import NOTHING, table
 
@@ -38,8 +45,8 @@ class CronForm(ConveyorForm):
     expression = forms.CharField(max_length=MAX_LENGTH, help_text=f"{FIELDS.capitalize()}; or @daily and its like.")
     zone = forms.CharField(initial="UTC", help_text="Whose wall clock it goes by, such as Europe/Berlin.")
     task = forms.CharField(help_text="Dotted path of the task function.")
-    args = forms.JSONField(initial=list, required=False, help_text="A list.")
-    kwargs = forms.JSONField(initial=dict, required=False, help_text="An object.")
+    args = JSONText(initial=list, required=False, help_text="A list.")
+    kwargs = JSONText(initial=dict, required=False, help_text="An object.")
     queue = forms.CharField(max_length=MAX_QUEUE_LENGTH, required=False, help_text="Empty: the task's own.")
     max_missed = forms.IntegerField(initial=100, help_text=f"Where all are made up for: how many, up to {MAX_MISSED}.")
     jitter_seconds = forms.FloatField(
@@ -104,8 +111,14 @@ class SwitchForm(ConveyorForm):
         self.instance.enabled = self.cleaned_data["enabled"]
 
 
+RUN: Final = Button(
+    name="run", label="Run now", permission="run_cron", done="enqueued", logged="Run by hand.",
+    question="Enqueue the job of an entry now, beside its ticks, which stay as they are?", applies=lambda entry: True,  # noqa: ARG005
+)  # fmt: skip
+
+
 @admin.register(Cron)
-class CronAdmin(ConveyorAdmin):
+class CronAdmin(ButtonsAdmin):
     """Entries, and when they tick next."""
 
     form = CronForm
@@ -114,6 +127,11 @@ class CronAdmin(ConveyorAdmin):
     search_fields = ("name", "task")
     ordering = ("name",)
     show_full_result_count = False
+
+    buttons: ClassVar = (RUN,)
+
+    class Media:
+        css: ClassVar = {"all": ["conveyor/actions.css"]}
 
     _seen: ClassVar = ("declared", "last_tick", "last_job_id", "next_ticks")
 
@@ -141,6 +159,24 @@ class CronAdmin(ConveyorAdmin):
             obj.save(using=alias_of(request), update_fields=["enabled"])
         else:
             super().save_model(request, obj, form, change)
+
+    def state_of(self, row: Cron) -> str:
+        """Return what it enqueues."""
+        return f"{row.task}, {'enabled' if row.enabled else 'switched off'}"
+
+    def carry_out(self, wish: Wish, row: Cron) -> Answer:
+        """Enqueue its job, and log it, in one transaction where the log is in the same database."""
+        try:
+            with joined(database_of(row)):
+                stored = enqueue_cron(row, token=wish.token)
+                if isinstance(stored, Existing):
+                    return Answer(False, None, f"enqueued already, as job {stored.id}: the form was sent twice")
+                self.log_change(wish.request, row, f"{wish.button.logged} It enqueued job {stored.id}.")
+        except UnknownTask as error:
+            return Answer(False, None, f"refused, since there is no such task: {error.reason}")
+        except (InvalidArguments, InvalidCron, InvalidTask, ForeignTransaction) as error:
+            return Answer(False, None, f"refused: {error}")
+        return Answer(True, None, f"as job {stored.id}")
 
     @admin.display(description="next tick")
     def next_tick(self, entry: Cron) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 
 from ..models import Job
-from .filters import DatabaseFilter, QueueFilter, StateFilter
+from .filters import DatabaseFilter
+from .joblist import BEFORE, FILTERS, NARROWING, JobList
 from .jobpage import JobPage
+from .matching import RetryMatching
 from .paginator import EstimatingPaginator
-from .places import LinkingList
 from .search import find_job_ids
 
 if TYPE_CHECKING:
@@ -18,40 +19,38 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
 
-class NewestFirst(LinkingList):
-    """A list in the one order that an index serves, whatever the URL asks for."""
-
-    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:  # noqa: ARG002
-        """Order by id, the newest first."""
-        return ["-id"]
-
-
 @admin.register(Job)
-class JobAdmin(JobPage):
-    """Jobs, to look at."""
+class JobAdmin(RetryMatching, JobPage):
+    """Jobs, to look at, and to press buttons of."""
 
     list_display = (
         "id", "state", "queue", "task", "priority", "attempts_used", "lost_count", "created_at", "run_at",
         "finished_at",
     )  # fmt: skip
-    list_filter = (StateFilter, QueueFilter)
+    list_filter = FILTERS
     # Names the search box; `get_search_results` searches.
     search_fields = ("id", "idempotency_key")
-    search_help_text = "A job's id or its idempotency key, in full."
+    search_help_text = "A job's id, its idempotency key, or a trace id, in full."
     ordering = ("-id",)
     sortable_by = ()
-    actions = None
+    # "Select all" would count them; the button above the list stands for all that match.
+    actions_selection_counter = False
     paginator = EstimatingPaginator
+    # Half of Django's: most of the server's time goes into the rows of the table.
+    list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[NewestFirst]:  # noqa: ARG002
-        """Return the list whose order is fixed."""
-        return NewestFirst
+    class Media:
+        css: ClassVar = {"all": ["conveyor/actions.css"]}
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobList]:  # noqa: ARG002
+        """Return the list whose order is fixed, and whose pages are found by id."""
+        return JobList
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:  # noqa: ARG002
         """Refuse every filter by URL but those that are offered: it could look through all jobs."""
-        return lookup in {DatabaseFilter.parameter_name, StateFilter.parameter_name, QueueFilter.parameter_name}
+        return lookup in {DatabaseFilter.parameter_name, BEFORE, *NARROWING}
 
     def get_search_results(
         self,
@@ -59,7 +58,7 @@ class JobAdmin(JobPage):
         queryset: QuerySet[Any],
         search_term: str,
     ) -> tuple[QuerySet[Any], bool]:
-        """Find jobs by id or key, by index."""
+        """Find jobs by id, key or trace, by index."""
         if term := search_term.strip():
             queryset = queryset.filter(pk__in=find_job_ids(term, alias=queryset.db))
         return queryset, False

@@ -1,18 +1,26 @@
-"""Queues: their settings, to change."""
+"""Queues: their settings, to change, and the buttons that pause and resume them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.urls import reverse
+from django.utils.http import urlencode
 
-from ..conf import MAX_EXACT_CAP, MAX_INTEGER, MAX_QUEUE_LENGTH
+from ..conf import MAX_EXACT_CAP, MAX_INTEGER, MAX_QUEUE_LENGTH, conveyor_settings
 from ..models import Queue
 from ..models.queue import MAX_LEASE, MAX_RETENTION, MIN_LEASE
-from .base import ConveyorAdmin, ConveyorForm
+from ..operate.acting import Answer
+from ..queues import pause_queue, resume_queue
+from ..transactions import joined
+from .base import ConveyorForm
+from .buttons import Button, ButtonsAdmin, Wish
+from .places import PARAMETER, alias_of, place_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -73,15 +81,68 @@ class QueueForm(ConveyorForm):
         """Leave it to `clean_name`: Django would ask the default database."""
 
 
+PAUSE: Final = Button(
+    name="pause", label="Pause", permission="pause_queue", done="paused", logged="Paused.",
+    question="Let no more jobs of a queue be claimed? Those that run, run on.", applies=lambda queue: not queue.paused,
+)  # fmt: skip
+RESUME: Final = Button(
+    name="resume", label="Resume", permission="pause_queue", done="resumed", logged="Resumed.",
+    question="Let jobs of a paused queue be claimed again?", applies=lambda queue: queue.paused,
+)  # fmt: skip
+
+
 @admin.register(Queue)
-class QueueAdmin(ConveyorAdmin):
+class QueueAdmin(ButtonsAdmin):
     """Settings of queues; a queue without a row has the defaults."""
 
     form = QueueForm
     list_display = ("name", "paused", "soft_cap", "exact_cap", "key_cap", "lease_seconds", "retention_seconds")
     ordering = ("name",)
     show_full_result_count = False
+    buttons: ClassVar = (PAUSE, RESUME)
+
+    class Media:
+        css: ClassVar = {"all": ["conveyor/actions.css"]}
+
+    def state_of(self, row: Queue) -> str:
+        """Return whether it is paused."""
+        return "paused" if row.paused else "not paused"
+
+    def row_of(self, request: HttpRequest, object_id: str) -> Queue:
+        """Return the queue; one without settings is as good as any other, if it is a queue."""
+        known: Queue | None = super().row_of(request, object_id)
+        if known is not None:
+            return known
+        queue = Queue(name=place_of(unquote(object_id))[1])
+        queue._state.db = alias_of(request)  # noqa: SLF001 - documented, despite its name
+        return queue
+
+    def after(self, row: Queue) -> str:
+        """Lead to the list: a queue without settings has no page."""
+        return reverse(f"{self.admin_site.name}:conveyor_queue_changelist") + _query(row)
+
+    def carry_out(self, wish: Wish, row: Queue) -> Answer:
+        """Pause or resume it, and log it, in one transaction where the log is in the same database."""
+        alias, wanted = row._state.db or "", wish.button is PAUSE  # noqa: SLF001 - documented, despite its name
+        home = conveyor_settings().database_of(row.name)
+        if home != alias:
+            return Answer(False, None, f"refused: the queue lives on database {home!r} now, not on {alias!r}")
+        try:
+            with joined(alias):
+                locked = Queue.objects.using(alias).select_for_update(no_key=True).filter(pk=row.pk)
+                if any(locked.values_list("paused", flat=True)) is wanted:
+                    return Answer(False, None, "paused already" if wanted else "not paused")
+                (pause_queue if wanted else resume_queue)(row.name)
+                self.log_change(wish.request, row, wish.button.logged)
+        except ValueError as error:
+            return Answer(False, None, f"refused: {error}")
+        return Answer(True, None, "")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Queue | None = None) -> tuple[str, ...]:  # noqa: ARG002
         """Keep the name of a row that exists: jobs refer to it."""
         return () if obj is None else ("name",)
+
+
+def _query(row: Queue) -> str:
+    alias = row._state.db or ""  # noqa: SLF001 - documented, despite its name
+    return "" if alias == conveyor_settings().database else f"?{urlencode({PARAMETER: alias})}"

@@ -219,6 +219,11 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStat
         params = {"ids": list(finished_ats), "finished_ats": list(finished_ats.values())}
         return len(self.rows("prune_chosen", params, on))
 
+    def run_job_now(self, job_id: int, *, now: dt.datetime | None = None, on: Connection | None = None) -> str | None:
+        """Make one scheduled job ready now; returns its queue, None if it was not scheduled."""
+        rows = self.rows("run_job_now", {"id": job_id, "now": now}, on)
+        return rows[0][0] if rows else None
+
     # -- wake-up -------------------------------------------------------------------------------------------
 
     def list_queues(self, *, on: Connection | None = None) -> list[str]:

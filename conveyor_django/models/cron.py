@@ -59,6 +59,7 @@ class Cron(models.Model):
         app_label = "conveyor"
         verbose_name = "cron entry"
         verbose_name_plural = "cron entries"
+        permissions: ClassVar = [("run_cron", "Can run cron entries at once")]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(missed__in=[policy.value for policy in Missed])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Substr
 
 from ..conf import CRON_KEY_PREFIX
 from ..managers.jobs import JobManager
@@ -15,8 +16,12 @@ from ..states import TERMINAL, JobState, Parked, WorkflowRole
 _BLOCKED, _SCHEDULED = JobState.BLOCKED.value, JobState.SCHEDULED.value
 _READY, _RUNNING = JobState.READY.value, JobState.RUNNING.value
 _FAILED = JobState.FAILED.value
+# The rare ones, for whoever looks for trouble; no job of an ordinary life passes through them.
+_HELD_UP = sorted(state.value for state in (JobState.BLOCKED, JobState.FAILED, JobState.CANCELLED))
 _TERMINAL = sorted(state.value for state in TERMINAL)
 _OPEN = sorted(state.value for state in JobState if state not in TERMINAL)
+# Where the trace id stands in a traceparent: its first character, counted from 1, and its length (W3C Trace Context).
+TRACE_ID: Final = (4, 32)
 _BY_KEY, _BY_TASK = Parked.KEY.value, Parked.TASK.value
 
 
@@ -68,6 +73,12 @@ class Job(models.Model):
 
     class Meta:
         app_label = "conveyor"
+        permissions: ClassVar = [
+            ("retry_job", "Can run failed and cancelled jobs again"),
+            ("edit_job", "Can see the arguments of a job as they are, and enqueue it anew with others"),
+            ("cancel_job", "Can cancel jobs"),
+            ("run_job_now", "Can make scheduled jobs ready at once"),
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(state__in=[state.value for state in JobState]), name="conveyor_job_state"
@@ -183,6 +194,8 @@ class Job(models.Model):
             ),
             # count_states, find_stuck: what is blocked.
             models.Index(fields=["queue"], condition=Q(state=_BLOCKED), name="conveyor_job_blocked"),
+            # The admin's list: the newest of a state that is rare among a million successes.
+            models.Index(fields=["state", "id"], condition=Q(state__in=_HELD_UP), name="conveyor_job_held_up"),
         ]
 
     def __str__(self) -> str:
@@ -206,6 +219,12 @@ class Payload(models.Model):
 
     class Meta:
         app_label = "conveyor"
+        indexes: ClassVar = [
+            # The admin's search: the jobs of a trace. A job without a context has no entry.
+            models.Index(
+                Substr("traceparent", *TRACE_ID), condition=Q(traceparent__isnull=False), name="conveyor_payload_trace"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"payload of job {self.job_id}"

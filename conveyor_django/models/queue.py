@@ -38,6 +38,7 @@ class Queue(models.Model):
 
     class Meta:
         app_label = "conveyor"
+        permissions: ClassVar = [("pause_queue", "Can pause and resume queues")]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=(Q(soft_cap__isnull=True) | Q(soft_cap__gt=0))

@@ -142,6 +142,19 @@ def test_a_claim_leaves_a_job_that_is_being_cancelled(race: Race) -> None:
         assert [run.id for run in race.claim(B, 2)] == [second]
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["promoted", "rolled back"])
+def test_run_now_waits_for_a_promotion_and_takes_what_it_left(race: Race, kept: bool) -> None:
+    accepted = race.jobs.enqueue_job(new_job(run_at=in_seconds(60)), on=race.main)
+    assert accepted is not None
+    caller = race.connect()
+    with race.transaction() if kept else race.lost_transaction() as promoter:
+        assert race.jobs.promote_jobs(limit=10, now=in_seconds(120), on=promoter)
+        running = race.sides.start(caller, race.jobs.run_job_now, accepted.id)
+        running.wait_until_blocked()
+    assert running.result() == (None if kept else "default")
+    assert race.job(accepted.id).state == "ready"
+
+
 def test_a_requeue_leaves_a_locked_job(race: Race) -> None:
     runs = race.enqueue_and_claim(A, 2)
     race.end(A, *runs, kind=Fail)

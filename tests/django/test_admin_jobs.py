@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib import admin
 from django.db import connection
+from django.db.models.functions import Substr
 from django.test.utils import CaptureQueriesContext
 
-from ..support.factories import JobFactory, QueueFactory
+from conveyor_django.admin import JobAdmin, joblist, walk
+from conveyor_django.models import Payload
+from conveyor_django.models.job import TRACE_ID
+
+from ..support.factories import JobFactory, PayloadFactory, QueueFactory, in_seconds
 from .admin_jobs import LIST, assert_no_scan, job_queries
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_passwords")]
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def listed(response) -> list[int]:
@@ -33,9 +42,10 @@ class TestList:
             response = admin_client.get(LIST)
         assert response.status_code == 200
         assert_no_scan(captured)
-        # Session, user, estimate, bounded count, the page, the queues with settings, those with ready jobs.
-        assert len(captured) == 7
-        assert len(job_queries(captured)) == 4
+        # Session, user, the queues with settings, those with ready jobs, tasks by statistics, the page's ids, its rows,
+        # estimate, bounded count.
+        assert len(captured) == 9
+        assert len(job_queries(captured)) == 6
 
     def test_the_number_of_queries_does_not_grow_with_the_jobs(self, admin_client):
         JobFactory()
@@ -48,7 +58,17 @@ class TestList:
 
     @pytest.mark.parametrize(
         "query",
-        [{"state": "ready"}, {"queue": "default"}, {"state": "ready", "queue": "default"}, {"p": "2"}],
+        [
+            {"state": "ready"},
+            {"state": "failed"},
+            {"queue": "default"},
+            {"state": "ready", "queue": "default"},
+            {"task": "shop.tasks.noop"},
+            {"enqueued": "1h"},
+            {"ended": "1h"},
+            {"p": "2"},
+            {"before": "9999999"},
+        ],
     )
     def test_no_page_of_it_counts_the_table(self, admin_client, query):
         JobFactory.create_batch(101)
@@ -70,6 +90,62 @@ class TestList:
         assert admin_client.get(LIST, {lookup: "x"}).status_code == 400
 
 
+class TestPages:
+    @pytest.fixture(autouse=True)
+    def _few_on_a_page(self, monkeypatch):
+        monkeypatch.setattr(JobAdmin, "list_per_page", 2)
+
+    @pytest.mark.parametrize("query", [{}, {"queue": "default"}, {"state": "failed"}, {"q": "k"}, {"state": "running"}])
+    def test_from_the_newest_to_the_oldest(self, admin_client, query):
+        traits = {query["state"]: True} if "state" in query else {}
+        # A key is one job's in each queue.
+        places = [{"queue": f"q{n}", "idempotency_key": "k"} if "q" in query else {} for n in range(5)]
+        jobs = [JobFactory(**traits, **place) for place in places]
+        url, shown = LIST + "?" + urlencode(query), []
+        while url:
+            response = admin_client.get(url)
+            shown.append(listed(response))
+            older = response.context["cl"].older_url
+            assert (older is not None) == ("Older jobs" in response.content.decode())
+            url = older and LIST + older
+        ids = [job.pk for job in reversed(jobs)]
+        assert shown == [ids[:2], ids[2:4], ids[4:]]
+        assert "Newest jobs" in response.content.decode()
+
+    def test_other_links_do_not_keep_the_place(self, admin_client):
+        jobs = JobFactory.create_batch(3)
+        text = admin_client.get(LIST, {"before": jobs[2].pk}).content.decode()
+        assert text.count(f"before={jobs[2].pk}") == 0
+        # The form of the search does not either.
+        assert 'name="before"' not in text
+
+    def test_a_page_says_how_many_there_are(self, admin_client):
+        JobFactory.create_batch(3)
+        assert admin_client.get(LIST).context["cl"].told == "3 jobs"
+        assert admin_client.get(LIST, {"queue": "default"}).context["cl"].told == "2 jobs on this page, and older ones"
+        assert admin_client.get(LIST, {"queue": "none"}).context["cl"].told == "0 jobs"
+
+    def test_where_it_gave_up_it_offers_to_look_further(self, admin_client, monkeypatch):
+        monkeypatch.setattr(walk, "FIRST", 2)
+        monkeypatch.setattr(joblist, "walk", partial(walk.walk, patience=0))
+        rare = JobFactory(queue="rare")
+        JobFactory.create_batch(3)
+        response = admin_client.get(LIST, {"queue": "rare"})
+        found = response.context["cl"].found
+        assert (found.ids, found.gave_up) == ([], True)
+        text = response.content.decode()
+        assert "0 jobs found down to job" in text
+        assert "Look further" in text
+        assert listed(admin_client.get(LIST + response.context["cl"].older_url)) == [rare.pk]
+
+    @pytest.mark.parametrize("before", ["", "x", "-1", "9" * 19, "9" * 5000, "٣"])
+    def test_a_place_that_is_none_leads_back_to_the_list(self, admin_client, before):
+        JobFactory()
+        response = admin_client.get(LIST, {"before": before})
+        assert (response.status_code, response.url) == (302, f"{LIST}?e=1")
+        assert listed(admin_client.get(response.url))
+
+
 class TestFilters:
     def test_by_state(self, admin_client):
         JobFactory()
@@ -87,6 +163,49 @@ class TestFilters:
         wanted = JobFactory(failed=True, queue="elsewhere")
         assert listed(admin_client.get(LIST, {"queue": "elsewhere", "state": "failed"})) == [wanted.pk]
 
+    def test_by_task(self, admin_client):
+        JobFactory()
+        other = JobFactory(task="shop.tasks.other")
+        assert listed(admin_client.get(LIST, {"task": " shop.tasks.other "})) == [other.pk]
+
+    def test_the_tasks_offered_are_those_of_the_statistics(self, admin_client):
+        for task in ("shop.tasks.b", "shop.tasks.a"):
+            JobFactory.create_batch(5, task=task)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE conveyor_job")
+        text = admin_client.get(LIST).content.decode()
+        assert text.index("?task=shop.tasks.a") < text.index("?task=shop.tasks.b")
+
+    def test_by_when_it_was_enqueued(self, admin_client):
+        old = JobFactory(created_at=in_seconds(-7200))
+        new = JobFactory()
+        assert listed(admin_client.get(LIST, {"enqueued": "1h"})) == [new.pk]
+        assert listed(admin_client.get(LIST, {"enqueued": "1d"})) == [new.pk, old.pk]
+        hour_ago = in_seconds(-3600).isoformat()
+        assert listed(admin_client.get(LIST, {"enqueued": f"..{hour_ago}"})) == [old.pk]
+
+    @pytest.mark.parametrize("state", [None, "failed"])
+    def test_by_when_it_ended(self, admin_client, state):
+        JobFactory()
+        JobFactory(failed=True, finished_at=in_seconds(-7200))
+        new = JobFactory(failed=True)
+        query = {"ended": "1h"} | ({"state": state} if state else {})
+        assert listed(admin_client.get(LIST, query)) == [new.pk]
+
+    def test_what_is_no_time_finds_nothing_and_says_so(self, admin_client):
+        JobFactory()
+        response = admin_client.get(LIST, {"enqueued": "' OR 1=1 --"})
+        assert (response.status_code, listed(response)) == (200, [])
+        text = response.content.decode()
+        assert "&#x27;&#x27; OR 1=1 --&#x27;" in text or "is no span of time" in text
+        assert "' OR 1=1" not in text
+
+    def test_a_typed_filter_keeps_the_others(self, admin_client):
+        text = admin_client.get(LIST, {"state": "failed", "task": '"><script>x'}).content.decode()
+        assert '<input type="hidden" name="state" value="failed">' in text
+        assert 'value="&quot;&gt;&lt;script&gt;x"' in text
+        assert "<script>x" not in text
+
     def test_the_queues_offered_are_those_that_need_no_scan(self, admin_client):
         QueueFactory(name="with-settings")
         JobFactory(queue="with-ready-jobs")
@@ -95,7 +214,16 @@ class TestFilters:
         offered = [value for value, _ in filters["queue"].lookup_choices]
         assert offered == ["default", "orders", "with-ready-jobs", "with-settings"]
 
-    @pytest.mark.parametrize("query", [{"state": "no such state"}, {"queue": "a\x00b"}, {"queue": "nowhere"}])
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {"state": "no such state"},
+            {"queue": "a\x00b"},
+            {"queue": "nowhere"},
+            {"task": "a\x00b"},
+            {"task": "' OR '1"},
+        ],
+    )
     def test_nonsense_finds_nothing(self, admin_client, query):
         JobFactory()
         response = admin_client.get(LIST, query)
@@ -122,12 +250,42 @@ class TestSearch:
         by_key = JobFactory(idempotency_key=str(by_id.pk))
         assert listed(admin_client.get(LIST, {"q": str(by_id.pk)})) == [by_key.pk, by_id.pk]
 
+    @pytest.mark.parametrize("term", [TRACE, TRACE.upper(), f"00-{TRACE}-00f067aa0ba902b7-01", f" {TRACE} "])
+    def test_by_trace(self, admin_client, term):
+        jobs = JobFactory.create_batch(2, payload=None)
+        for job in jobs:
+            PayloadFactory(job=job, traceparent=f"00-{TRACE}-{job.pk:016x}-01")
+        JobFactory(payload__traceparent="00-" + "ab" * 16 + "-00f067aa0ba902b7-01")
+        JobFactory()
+        assert listed(admin_client.get(LIST, {"q": term})) == [job.pk for job in reversed(jobs)]
+
+    def test_a_trace_is_found_by_its_index(self):
+        query = Payload.objects.annotate(trace=Substr("traceparent", *TRACE_ID))
+        query = query.filter(traceparent__isnull=False, trace=TRACE)
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+        assert "conveyor_payload_trace" in query.explain()
+
     def test_with_a_filter(self, admin_client):
         JobFactory(queue="a", idempotency_key="order-1")
         wanted = JobFactory(queue="b", idempotency_key="order-1")
         assert listed(admin_client.get(LIST, {"q": "order-1", "queue": "b"})) == [wanted.pk]
 
-    @pytest.mark.parametrize("term", ["order", "99999999999999999999", "-1", "1 OR 1=1", "%", "'", "٣"])
+    @pytest.mark.parametrize(
+        "term",
+        [
+            "order",
+            "99999999999999999999",
+            "-1",
+            "1 OR 1=1",
+            "%",
+            "'",
+            "٣",
+            "'; DROP TABLE conveyor_job; --",
+            "00-x",
+            "0" * 32,
+        ],
+    )
     def test_what_is_neither_finds_nothing(self, admin_client, term):
         JobFactory(idempotency_key="order-1")
         response = admin_client.get(LIST, {"q": term})

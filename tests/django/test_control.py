@@ -11,12 +11,12 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import OperationalError, connection, transaction
 
-from conveyor_django import WaitInTransaction, acancel, cancel, requeue
+from conveyor_django import WaitInTransaction, acancel, cancel, requeue, run_now
 from conveyor_django.compat import TaskResultStatus
 from conveyor_django.models import Job
 
 from ..support.connections import Connect, scalar
-from ..support.factories import JobFactory
+from ..support.factories import JobFactory, in_seconds
 from ..support.produce import anything
 from ..support.waits import wait_until
 
@@ -77,7 +77,7 @@ def test_a_result_names_its_job() -> None:
 
 
 @pytest.mark.parametrize("given", ["other:1", "x", "", "42", "default:9223372036854775808", 0, -1, 2**63])
-@pytest.mark.parametrize("act", [cancel, requeue])
+@pytest.mark.parametrize("act", [cancel, requeue, run_now])
 def test_what_names_no_job_here_is_refused(act: Any, given: Any) -> None:
     with pytest.raises(ValueError, match="names no job of database 'default'") as caught:
         act(given)
@@ -88,10 +88,29 @@ def test_what_names_no_job_here_is_refused(act: Any, given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", [None, True, 1.0, [1]])
-@pytest.mark.parametrize("act", [cancel, requeue])
+@pytest.mark.parametrize("act", [cancel, requeue, run_now])
 def test_what_is_no_name_at_all_is_refused(act: Any, given: Any) -> None:
     with pytest.raises(TypeError, match="pass a job's int id, a TaskResult"):
         act(given)
+
+
+def test_run_now_by_whatever_names_the_job() -> None:
+    results = [anything.using(run_after=in_seconds(3600)).enqueue() for _ in range(3)]
+    first, second, third = results
+    assert run_now(first)
+    assert run_now(second.id)
+    assert run_now(int(third.id.partition(":")[2]))
+    assert set(Job.objects.values_list("state", flat=True)) == {"ready"}
+    assert not any(map(run_now, results))
+    assert not run_now(1_000_000)
+
+
+def test_run_now_is_part_of_the_callers_transaction() -> None:
+    result = anything.using(run_after=in_seconds(3600)).enqueue()
+    with transaction.atomic():
+        assert run_now(result)
+        transaction.set_rollback(True)
+    assert Job.objects.get().state == "scheduled"
 
 
 def test_requeue_changes_nothing_where_one_is_refused() -> None:

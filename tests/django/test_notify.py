@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from conveyor_django import notify, requeue
+from conveyor_django import notify, requeue, run_now
 from conveyor_django.managers.jobs import JobManager
 from conveyor_django.models import Job
 from conveyor_django.preparing import USES_BEFORE
@@ -104,6 +104,14 @@ def test_the_same_key_again_rings_nobody(rung: Rung) -> None:
     keyed.enqueue()
     assert rung() == ["default"]
     keyed.enqueue()
+    assert rung() == []
+
+
+def test_run_now_rings_once_it_has_made_something_ready(rung: Rung) -> None:
+    job = JobFactory(scheduled=True)
+    assert run_now(job.pk)
+    assert rung() == ["default"]
+    assert not run_now(job.pk)
     assert rung() == []
 
 

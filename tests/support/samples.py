@@ -106,6 +106,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "retry_workflow": {"ids": [1, 2], "now": None},
     "sample_jobs": {"pages": 100, "now": None},
     "server_clock": {"now": None},
+    "run_job_now": {"id": 1, "now": None},
     "server_timeline": {},
     "succeed_jobs": {**_TOKENS, "results": [None, "1", "{}"], "owner": OWNER, "now": None},
     "terminate_sessions": {"application_name": "nobody"},
