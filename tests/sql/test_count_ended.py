@@ -65,10 +65,14 @@ def test_it_says_how_far_back_all_is_counted() -> None:
 
 def test_failures_are_counted_among_any_number_of_successes() -> None:
     JobFactory.create_batch(3, succeeded=True, finished_at=NOW)
-    oldest = NOW - dt.timedelta(seconds=5)
-    JobFactory(failed=True, finished_at=oldest)
-    assert {(row.state, row.jobs) for row in ended(limit=2)} == {("succeeded", 2), ("failed", 1)}
-    assert {row.failures_since for row in ended(failures=1)} == {int(oldest.timestamp()) + 1}
+    older, newer = (NOW - dt.timedelta(seconds=seconds) for seconds in (6, 5))
+    for instant in (older, newer):
+        JobFactory(failed=True, finished_at=instant)
+    assert {(row.state, row.jobs) for row in ended(limit=2)} == {("succeeded", 2), ("failed", 2)}
+    assert {(row.state, row.jobs) for row in ended(failures=1)} == {("succeeded", 3), ("failed", 1)}
+    assert {row.failures_since for row in ended(failures=1)} == {int(newer.timestamp()) + 1}
+    assert {row.failures_since for row in ended(failures=2)} == {int(older.timestamp()) + 1}
+    assert {row.failures_since for row in ended(failures=3)} == {None}
 
 
 def test_what_has_not_ended_does_not_count() -> None:
