@@ -13,15 +13,16 @@ from ..compat import TaskResultDoesNotExist
 from ..conf import conveyor_settings
 from ..control import cancel, requeue
 from ..operate.apiverbs import ApiVerb
+from ..operate.explain import explain
 from ..results import place_of, result_id
 from ..states import JobState
 from .access import Caller, require, require_queue
 from .cursors import Cursor, cursor_from
 from .inputs import JobFilter
-from .outputs import CancelledJob, JobDetail, Page, RetriedJob, reply
+from .outputs import CancelledJob, Explanation, JobDetail, Page, RetriedJob, reply
 from .problems import RETRY_SECONDS, Problem, invalid, not_found
 from .routing import router
-from .shown import detail_of, shown
+from .shown import detail_of, explained, shown
 
 RETRIABLE: Final = frozenset({JobState.FAILED, JobState.CANCELLED})
 
@@ -51,6 +52,18 @@ def get_job(request: HttpRequest, job_id: str) -> HttpResponse:
     caller = require(request, ApiVerb.READ)
     job, alias = _found(caller, job_id)
     return reply(detail_of(job, alias, inspect=caller.may(ApiVerb.INSPECT)))
+
+
+@router.get("/jobs/{job_id}/explain", response=Explanation, operation_id="explainJob")
+def explain_job(request: HttpRequest, job_id: str) -> HttpResponse:
+    """Say why a job is not running, or how it ended, and what to do; the answer has its last error, and other jobs."""
+    require(request, ApiVerb.INSPECT)
+    caller = require(request, ApiVerb.READ)
+    job, alias = _found(caller, job_id)
+    told = explain(result_id(alias, job.pk))
+    if told.state is None:
+        raise _no_such_job()
+    return reply(explained(told))
 
 
 @router.post("/jobs/{job_id}/cancel", response={200: CancelledJob, 202: CancelledJob}, operation_id="cancelJob")
