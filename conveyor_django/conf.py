@@ -78,7 +78,7 @@ class ConveyorSettings:
     failed_retention_seconds: float | None = 90 * 86400.0
     # Where OpenTelemetry is set up: the span of a run has a "link" to that of its enqueue, or is its "child"; or "off".
     spans: str = "link"
-    # The HTTP API: bytes of a request's body; jobs of one bulk enqueue, or of one page of a list.
+    # The HTTP API: bytes of a request's body; jobs of one bulk enqueue.
     api_max_body_bytes: int = 2_000_000
     api_max_batch: int = 1_000
     # Requests of one token, as many of them at once as in a minute; None: no limit.

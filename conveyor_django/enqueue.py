@@ -24,7 +24,6 @@ from .spans.send import send_one
 from .states import JobState, OnConflict
 from .store import store_one
 from .tasks import ConveyorTask
-from .tracecontext import given_context
 
 if TYPE_CHECKING:
     from .compat import Task
@@ -46,7 +45,6 @@ def prepare(
     path = task.module_path
     _check_path(path)
     args_text, kwargs_text = call_texts(task, args, kwargs, settings)
-    trace = given_context()
     return NewJob(
         queue=task.queue_name,
         task=path,
@@ -57,8 +55,6 @@ def prepare(
         run_at=_instant(path, task.run_after),
         idempotency_key=getattr(task, "idempotency_key", None),
         concurrency_key=concurrency_key_of(task, args, kwargs),
-        traceparent=trace and trace.traceparent,
-        tracestate=trace and trace.tracestate,
     )
 
 

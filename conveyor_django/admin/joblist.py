@@ -9,13 +9,13 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.utils.functional import cached_property
 
 from ..conf import MAX_ID
+from ..operate.walk import Found, newest, pick, walk
 from .candidates import BY_ID, few_candidates
 from .filters import QueueFilter, StateFilter
 from .paginator import COUNTED
 from .periods import parse_period
 from .places import LinkingList
 from .typed import EndedFilter, EnqueuedFilter, TaskFilter
-from .walk import Found, newest, pick, walk
 
 if TYPE_CHECKING:
     import datetime as dt

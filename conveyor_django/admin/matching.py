@@ -16,10 +16,10 @@ from django.urls import path, reverse
 from django.utils.dateparse import parse_datetime
 
 from ..operate.selection import BATCH, requeue_matching
+from ..operate.walk import Found
 from ..states import JobState
 from .filters import StateFilter
 from .jobbuttons import MAY_RETRY, JobButtons
-from .walk import Found
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

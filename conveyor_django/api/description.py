@@ -36,6 +36,7 @@ _OWN: Final[dict[str, tuple[int, ...]]] = {
     "enqueueJobs": (409, 422),
     "listJobs": (422,),
     "getJob": (404,),
+    "explainJob": (404,),
     "cancelJob": (404, 409),
     "retryJob": (404, 409),
     "pauseQueue": (404,),

@@ -112,6 +112,24 @@ class JobDetail(Job):
     inspection: Inspection | None = Field(description="Null for who has not the verb `inspect`.")
 
 
+class Reason(BaseModel):
+    """One reason why a job is where it is."""
+
+    code: str = Field(description="Which one it is, for programs.")
+    text: str
+    remedy: str = Field(description="What to do; empty where nothing is.")
+
+
+class Explanation(BaseModel):
+    """Why a job is where it is."""
+
+    id: str
+    state: JobState
+    headline: str
+    now: dt.datetime = Field(description="The database's time.")
+    reasons: list[Reason] = Field(description="The most important first.")
+
+
 class CancelledJob(BaseModel):
     """What cancelling a job has come to."""
 

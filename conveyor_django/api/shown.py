@@ -8,9 +8,10 @@ from typing import Any, Final
 from django.utils import timezone
 
 from .. import models
+from ..operate import explain
 from ..results import result_id
 from ..states import JobState, Verb
-from .outputs import Failure, Inspection, Job, JobDetail
+from .outputs import Explanation, Failure, Inspection, Job, JobDetail
 
 # Runs without success that are shown of a job: the newest.
 MAX_FAILURES: Final = 20
@@ -29,6 +30,12 @@ def detail_of(job: models.Job, alias: str, *, inspect: bool) -> JobDetail:
         traceparent=payload.traceparent if payload else None,
         inspection=_inspection(job, payload, alias) if inspect else None,
     )
+
+
+def explained(told: explain.Explanation) -> Explanation:
+    """Return the answer to why a job is where it is."""
+    values = told.as_json()
+    return Explanation(**{name: values[name] for name in ("state", "headline", "now", "reasons")}, id=values["job"])
 
 
 def _fields(job: models.Job, alias: str) -> dict[str, Any]:

@@ -27,8 +27,8 @@ class ApiVerb(StrEnum):
 PERMISSIONS: Final[Mapping[ApiVerb, str]] = {
     ApiVerb.ENQUEUE: "conveyor.add_job",
     ApiVerb.READ: "conveyor.view_job",
-    ApiVerb.INSPECT: "conveyor.view_payload",
-    ApiVerb.CANCEL: "conveyor.change_job",
-    ApiVerb.RETRY: "conveyor.change_job",
-    ApiVerb.PAUSE: "conveyor.change_queue",
+    ApiVerb.INSPECT: "conveyor.edit_job",
+    ApiVerb.CANCEL: "conveyor.cancel_job",
+    ApiVerb.RETRY: "conveyor.retry_job",
+    ApiVerb.PAUSE: "conveyor.pause_queue",
 }

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_passwords")]
 
 CALLS = [
     ("GET", "/jobs"), ("POST", "/jobs"), ("POST", "/batch"), ("GET", "/jobs/default:1"),
+    ("GET", "/jobs/default:1/explain"),
     ("POST", "/jobs/default:1/cancel"), ("POST", "/jobs/default:1/retry"), ("GET", "/queues"),
     ("POST", "/queues/orders/pause"), ("POST", "/queues/orders/resume"), ("GET", "/openapi.json"),
 ]  # fmt: skip
@@ -135,7 +136,7 @@ def test_a_user_sees_arguments_with_the_permission_for_them() -> None:
     path = f"/jobs/default:{job.pk}"
     user = user_with("view_job")
     assert answer(logged_in(user).get(path))["inspection"] is None
-    user.user_permissions.add(Permission.objects.get(codename="view_payload"))
+    user.user_permissions.add(Permission.objects.get(codename="edit_job"))
     assert answer(logged_in(User.objects.get()).get(path))["inspection"]["args"] == ["hidden"]
 
 
@@ -158,7 +159,7 @@ def test_a_user_who_is_locked_out_is_nobody() -> None:
 
 
 def test_what_changes_something_by_session_needs_the_csrf_token() -> None:
-    api = logged_in(user_with("add_job", "change_queue", "view_job"), strict=True)
+    api = logged_in(user_with("add_job", "pause_queue", "view_job"), strict=True)
     answer(api.get("/jobs"))
     for response in (
         api.enqueue(NOTE),

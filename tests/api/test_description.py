@@ -24,8 +24,8 @@ from .client import NOTE, ROOT, Api, answer, pointers, problem
 pytestmark = pytest.mark.django_db
 
 OPERATIONS = [
-    "cancelJob", "enqueueJob", "enqueueJobs", "getJob", "listJobs", "listQueues", "live", "pauseQueue", "ready",
-    "resumeQueue", "retryJob",
+    "cancelJob", "enqueueJob", "enqueueJobs", "explainJob", "getJob", "listJobs", "listQueues", "live", "pauseQueue",
+    "ready", "resumeQueue", "retryJob",
 ]  # fmt: skip
 # Of what takes nothing that could be wrong there are no wrong requests.
 WITHOUT_PARAMETERS = {"live", "ready"}

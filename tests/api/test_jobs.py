@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conveyor_django.models import Job
+from conveyor_django.operate.explain import explain
 
 from ..support.factories import AttemptFactory, JobFactory
 from .client import Api, answer, problem, with_token
@@ -65,8 +66,24 @@ def test_a_result_is_shown_to_the_verb_inspect() -> None:
     ],
 )  # fmt: skip
 def test_a_job_that_is_not_there(api: Api, name: str) -> None:
-    for response in (api.get(f"/jobs/{name}"), api.post(f"/jobs/{name}/cancel"), api.post(f"/jobs/{name}/retry")):
+    for response in (
+        api.get(f"/jobs/{name}"),
+        api.get(f"/jobs/{name}/explain"),
+        api.post(f"/jobs/{name}/cancel"),
+        api.post(f"/jobs/{name}/retry"),
+    ):
         problem(response, 404, "not-found")
+
+
+def test_a_job_is_explained_to_who_may_inspect(failed: Job) -> None:
+    path = f"/jobs/{name_of(failed)}/explain"
+    body = answer(with_token("read", "inspect").get(path))
+    assert (body["id"], body["state"]) == (name_of(failed), "failed")
+    assert body["reasons"][0] == explain(name_of(failed)).as_json()["reasons"][0]
+    for verbs in (["read"], ["inspect"]):
+        problem(with_token(*verbs).get(path), 403)
+    # That of another queue is not there.
+    problem(with_token("read", "inspect", queues=["orders"]).get(path), 404)
 
 
 # -- cancel -----------------------------------------------------------------------------------------------

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import itertools
+from types import SimpleNamespace
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+
+from conveyor_django.operate import walk
 
 from ..support.factories import JobFactory, in_seconds
 from .client import Api, answer, pointers, problem, with_token
@@ -133,7 +137,18 @@ def test_a_page_counts_nothing_and_reads_no_payload(api: Api) -> None:
     with CaptureQueriesContext(connection) as captured:
         answer(api.get("/jobs", {"limit": 2}))
     texts = [query["sql"] for query in captured if "conveyor_job" in query["sql"]]
-    assert len(texts) == 1
-    assert "COUNT(" not in texts[0].upper()
-    assert "OFFSET" not in texts[0].upper()
-    assert "payload" not in texts[0]
+    # Their ids, and they.
+    assert len(texts) == 2
+    assert not any(word in text for text in texts for word in ("COUNT(", "OFFSET", "payload"))
+
+
+def test_what_is_rare_is_looked_for_only_so_long_and_the_list_goes_on(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "FIRST", 2)
+    monkeypatch.setattr(walk, "time", SimpleNamespace(monotonic=itertools.count(step=10).__next__))
+    rare = JobFactory(task="a.b")
+    for _ in range(5):
+        JobFactory()
+    assert answer(api.get("/jobs", {"task": "a.b"}))["jobs"] == []
+    assert listed(api, task="a.b") == names(rare)

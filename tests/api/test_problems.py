@@ -63,7 +63,7 @@ def test_a_database_that_is_away(api: Api, monkeypatch: pytest.MonkeyPatch, erro
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(jobs, "_rows", broken)
+    monkeypatch.setattr(jobs, "page_of", broken)
     client = Client(raise_request_exception=False)
     response = Api(api.token, client).get("/jobs")
     body = problem(response, 503, "database-unavailable")
@@ -84,7 +84,7 @@ def test_a_defect_is_told_to_the_log_and_to_nobody_else(
     def broken(*_: object) -> None:
         raise RuntimeError("something private")
 
-    monkeypatch.setattr(jobs, "_rows", broken)
+    monkeypatch.setattr(jobs, "page_of", broken)
     with caplog.at_level(logging.ERROR, logger="django.request"):
         body = problem(Api(api.token, Client(raise_request_exception=False)).get("/jobs"), 500, "internal-error")
     assert "private" not in str(body)

@@ -12,9 +12,10 @@ from django.db import connection
 from django.db.models.functions import Substr
 from django.test.utils import CaptureQueriesContext
 
-from conveyor_django.admin import JobAdmin, joblist, walk
+from conveyor_django.admin import JobAdmin, joblist
 from conveyor_django.models import Payload
 from conveyor_django.models.job import TRACE_ID
+from conveyor_django.operate import walk
 
 from ..support.factories import JobFactory, PayloadFactory, QueueFactory, in_seconds
 from .admin_jobs import LIST, assert_no_scan, job_queries

@@ -8,8 +8,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from conveyor_django.admin import candidates, walk
+from conveyor_django.admin import candidates
 from conveyor_django.models import Job
+from conveyor_django.operate import walk
 
 from ..support.factories import JobFactory, in_seconds
 
