@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from django.db import DatabaseError, connections, transaction
+from django.db import Error as DjangoError
+from django.db import connections, transaction
 
 from ..conf import MAX_ID
 from ..log import event, get_logger
@@ -105,7 +106,7 @@ class DatabaseNumbers:
         for part, read in _PARTS.items():
             try:
                 found = self._read(read, until)
-            except DatabaseError as error:
+            except DjangoError as error:
                 # Of one part that cannot be read the others are none the worse; the gauge says so, and an alert.
                 event(logger, logging.WARNING, "metrics.unread", database=self._alias, part=part, error=str(error))
                 numbers.append(Number("conveyor_database_read", 0, (part,)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from conveyor_django.metrics.catalog import METRICS, Kind
+from conveyor_django.metrics.catalog import METRICS, Home, Kind
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "metrics.md").read_text()
@@ -61,6 +61,14 @@ def test_counters_are_asked_for_their_growth_and_nothing_else_is(place: str) -> 
         assert name.endswith(("_total", "_bucket", "_sum", "_count"))
     bare = re.sub(r"(?:rate|increase)\(conveyor_[a-z_]+(?:\{[^}]*\})?\[\d+m\]\)", "", EXPRESSIONS[place])
     assert re.findall(r"conveyor_[a-z_]+_(?:total|bucket|sum|count)\b", bare) == []
+
+
+@pytest.mark.parametrize("place", EXPRESSIONS)
+def test_what_every_web_process_tells_alike_is_never_summed(place: str) -> None:
+    for name, one in METRICS.items():
+        if one.homes == (Home.WEB,):
+            around = re.findall(rf"(\w+)(?: by \([^)]*\))? ?\({name}\b", EXPRESSIONS[place])
+            assert set(around) <= {"max", "min"}
 
 
 def test_the_verbs_duties_and_states_that_are_asked_for_exist() -> None:

@@ -42,6 +42,7 @@ import django; django.setup()
 from prometheus_client import Counter
 from conveyor_django.metrics.collector import registry_of
 from conveyor_django.metrics.client import choose_encoder
+from conveyor_django.metrics.databases import database_source
 from conveyor_django.metrics.enqueued import count_enqueues
 from tests.support.jobs import quick
 count_enqueues()
@@ -50,6 +51,9 @@ Counter("theirs", "The project's own.").inc()
 registry = registry_of()
 registry.register(count_enqueues())
 print(choose_encoder("")[0](registry).decode())
+print("# EOF")
+both = registry_of(database_source("other"), database_source("default"))
+print(choose_encoder("")[0](both).decode())
 """
 
 
@@ -101,7 +105,12 @@ def test_queues_that_are_made_up_are_counted_under_one_label_at_last(client: Cli
 
 @pytest.mark.django_db(transaction=True)
 def test_in_multiprocess_mode_one_process_tells_what_all_have_counted(tmp_path: Path) -> None:
-    environment = process_environment() | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    """And a database that is away keeps nobody from reading the other."""
+    environment = process_environment() | {
+        "PROMETHEUS_MULTIPROC_DIR": str(tmp_path),
+        "OTHER_DATABASE_URL": "postgresql://nobody@/nothing?host=/nowhere",
+        "CONVEYOR_QUEUES": '{"orders": {"DATABASE": "other"}}',
+    }
 
     def run(code: str) -> str:
         ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
@@ -109,11 +118,17 @@ def test_in_multiprocess_mode_one_process_tells_what_all_have_counted(tmp_path: 
         return ran.stdout
 
     run(PRODUCER)
-    found = parsed(run(READER))
+    counted, _, read = run(READER).partition("# EOF")
+    found = parsed(counted)
     # The one of the process that has ended, and its own.
     assert found.total("conveyor_enqueued_total", task=QUICK, queue="default", database="default") == 2
     # What the project counts is not given twice.
     assert {s.name for s in found.samples} == {"conveyor_enqueued_total"}
+    found = parsed(read)
+    assert found.total("conveyor_database_read", database="default") == 4
+    assert found.has("conveyor_database_read", database="other")
+    assert found.total("conveyor_database_read", database="other") == 0
+    assert {s.name for s in found.samples if s.labels["database"] == "other"} == {"conveyor_database_read"}
 
 
 # -- databases ----------------------------------------------------------------------------------------------
