@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from .guard import tell
@@ -16,8 +17,9 @@ _OPENTELEMETRY: Final = "opentelemetry.trace"
 
 
 class _Switch:
-    """What was found: spans, or that there never will be any."""
+    """What was found: how to look, spans, or that there never will be any."""
 
+    find: Callable[[], tuple[bool, Spans | None]] | None = None
     spans: Spans | None = None
     is_off: bool = False
 
@@ -41,9 +43,11 @@ def forget() -> None:
 
 def _look() -> None:
     try:
-        from .otel import find
+        if _Switch.find is None:
+            from .otel import find
 
-        _Switch.is_off, _Switch.spans = find()
+            _Switch.find = staticmethod(find)
+        _Switch.is_off, _Switch.spans = _Switch.find()
     except Exception as error:  # noqa: BLE001 - an OpenTelemetry that does not fit must not keep jobs from being enqueued
         tell("switch", error)
         _Switch.is_off = True

@@ -80,14 +80,19 @@ class Handlers:
     def call(self, run: Run) -> Finished:
         """Run the handler in this thread and say how it ended; never raises for what the handler does."""
         try:
+            if self._spans is None:
+                return self._ended(run)
             with self._span_of(run):
-                self._announce_start(run)
-                if run.options.atomic:
-                    outcome, run.value = run_atomically(run.fence, lambda: self._invoke(run), timeout=run.timeout)
-                    return Finished(run.held, outcome, run)
-                return self.ends.returned(run, self._invoke(run))
+                return self._ended(run)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             return self.ends.failed(run, error)
+
+    def _ended(self, run: Run) -> Finished:
+        self._announce_start(run)
+        if run.options.atomic:
+            outcome, run.value = run_atomically(run.fence, lambda: self._invoke(run), timeout=run.timeout)
+            return Finished(run.held, outcome, run)
+        return self.ends.returned(run, self._invoke(run))
 
     def call_in_group(self, run: Run) -> Committed:
         """Run the handler in this thread and in the open transaction; return the success that is to be written.

@@ -41,12 +41,14 @@ def leave(run: Run | None) -> None:
 
 def settle(finished: Finished, answer: Answer) -> None:
     """End the span of a run whose outcome the database has answered."""
-    _end(finished, answer.value)
+    if finished.run is not None and finished.run.span is not None:
+        _end(finished.run.span, finished, answer.value)
 
 
 def settle_unheard(finished: Finished) -> None:
     """End the span of a run whose outcome nobody wants any more."""
-    _end(finished, GIVEN_BACK)
+    if finished.run is not None and finished.run.span is not None:
+        _end(finished.run.span, finished, GIVEN_BACK)
 
 
 def undo(run: Run) -> None:
@@ -63,8 +65,7 @@ def ids_of(finished: Finished) -> dict[str, str]:
     return {} if traceparent is None else {"trace_id": traceparent[3:35]}
 
 
-def _end(finished: Finished, answer: str) -> None:
-    run = finished.run
-    if run is not None and run.span is not None:
-        lost = isinstance(finished.outcome, Release) and (finished.held.lapsed or isinstance(run.error, LeaseLost))
-        run.span.end(finished.outcome, answer, lease_lost=lost)
+def _end(span: RunSpan, finished: Finished, answer: str) -> None:
+    error = None if finished.run is None else finished.run.error
+    lost = isinstance(finished.outcome, Release) and (finished.held.lapsed or isinstance(error, LeaseLost))
+    span.end(finished.outcome, answer, lease_lost=lost)
