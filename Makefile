@@ -18,7 +18,7 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler faults tlc evidence soak bench bench-full bench-report ci docs clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler browser faults tlc evidence soak bench bench-full bench-report ci docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +47,8 @@ $(BENCH_READY): $(READY)
 demo: $(READY) ## 500 orders through killed and frozen workers, on an embedded PostgreSQL
 	@$(MANAGE) demo $(ARGS)
 
-test: $(READY) ## Run the test suite, but for the long ones and the faults (ARGS='-k name' for a part)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m 'not long and not fault' $(ARGS)
+test: $(READY) ## Run the test suite, but for the long ones, the faults and the browser (ARGS='-k name' for a part)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m 'not long and not fault and not browser' $(ARGS)
 
 # One after the other: each is a load of its own.
 test-long: $(READY) ## Run the long tests: many jobs, many seconds, many kills
@@ -88,6 +88,9 @@ worker: $(READY) ## Run a worker (ARGS='--queues orders')
 
 scheduler: $(READY) ## Run a scheduler alone
 	@$(MANAGE) conveyor_scheduler $(ARGS)
+
+browser: $(READY) ## Use the admin in a real Chromium (CONVEYOR_BROWSER=/path/to/one; ARGS='-k retried' for a part)
+	$(BIN)/python -m pytest -m browser -q $(ARGS)
 
 # One after the other: each has a server and processes of its own. python -m tests.faults runs them with other numbers.
 faults: $(READY) ## Break processes, server and network under 60 jobs, in every way there is (ARGS='-k kill' for a part)

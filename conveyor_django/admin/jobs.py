@@ -33,8 +33,6 @@ class JobAdmin(RetryMatching, JobPage):
     search_help_text = "A job's id, its idempotency key, or a trace id, in full."
     ordering = ("-id",)
     sortable_by = ()
-    # "Select all" would count them; the button above the list stands for all that match.
-    actions_selection_counter = False
     paginator = EstimatingPaginator
     # Half of Django's: most of the server's time goes into the rows of the table.
     list_per_page = 50

@@ -375,7 +375,7 @@ class TestAllThatMatch:
         late = JobFactory(failed=True, finished_at=in_seconds(60))
         assert self.retry(admin_client, data) == "1 job was made ready again."
         # Nor what fails again before the second click.
-        first.delete()
+        Job.objects.filter(pk=first.pk).delete()
         JobFactory(pk=first.pk, failed=True, finished_at=in_seconds(60))
         assert self.retry(admin_client, data) == "0 jobs were made ready again."
         assert states(first, late) == ["failed", "failed"]

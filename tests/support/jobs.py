@@ -220,3 +220,12 @@ async def effect_async(name: str) -> None:
 def hands_on(folder: str, name: str) -> None:
     """Enqueue another job."""
     quick.enqueue(folder, f"{name}-next")
+
+
+@task(max_attempts=1)
+def fails_until_go(folder: str, name: str) -> str:
+    """Fail until the test says go."""
+    note(folder, "start", name)
+    if not (Path(folder) / GO).exists():
+        raise ValueError(f"{name} is not ready yet")
+    return name
