@@ -74,6 +74,9 @@ def test_deleting_several(admin_client):
 
 def test_the_page_of_a_job_says_what_keeps_it(admin_client):
     job = JobFactory(parked_by_key=True, concurrency_key="customer-7")
-    page = admin_client.get(reverse("admin:conveyor_job_change", args=[job.pk])).content.decode()
+    response = admin_client.get(reverse("admin:conveyor_job_change", args=[job.pk]))
+    reasons = response.context["explanation"].reasons
+    assert {"parked", "key_cap"} & {reason.code for reason in reasons}
+    page = response.content.decode()
     assert "customer-7" in page
-    assert "Why a ready job is out of the claims" in page
+    assert "parked: key" in page
