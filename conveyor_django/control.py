@@ -41,7 +41,7 @@ def cancel(job: int | str | TaskResult[..., Any], wait: float | None = None) -> 
     `running` if none came. Raises TypeError or ValueError for what names no job of this database or is no number of
     seconds, WaitInTransaction for a wait inside a transaction.
     """
-    job_id, alias = _place_of(job)
+    job_id, alias = place_of_job(job)
     deadline = _deadline(wait, alias)
     state = _cancel(job_id, alias)
     pauses = growing_pauses()
@@ -53,7 +53,7 @@ def cancel(job: int | str | TaskResult[..., Any], wait: float | None = None) -> 
 
 async def acancel(job: int | str | TaskResult[..., Any], wait: float | None = None) -> JobState | None:
     """Do as `cancel`, in async code; the wait blocks nobody."""
-    job_id, alias = _place_of(job)
+    job_id, alias = place_of_job(job)
     deadline = await sync_to_async(_deadline)(wait, alias)
     state = await sync_to_async(_cancel)(job_id, alias)
     pauses = growing_pauses()
@@ -69,7 +69,7 @@ def requeue(*jobs: J) -> list[J]:
     Returns those that were, as they were named; the others are in another state, or locked by somebody at the moment.
     Raises as `cancel` does, before anything is changed.
     """
-    places = [_place_of(job) for job in jobs]
+    places = [place_of_job(job) for job in jobs]
     taken: set[tuple[int, str]] = set()
     for alias in dict.fromkeys(alias for _, alias in places):
         with joined(alias):
@@ -85,7 +85,7 @@ def run_now(job: int | str | TaskResult[..., Any]) -> bool:
     Returns whether it was scheduled and is ready now; a job in any other state stays as it is. Part of the caller's
     transaction if there is one. Waits for whoever holds the row. Raises as `cancel` does.
     """
-    job_id, alias = _place_of(job)
+    job_id, alias = place_of_job(job)
     with joined(alias):
         queue = _jobs(alias).run_job_now(job_id)
         if queue is not None:
@@ -125,8 +125,11 @@ def _deadline(wait: float | None, alias: str) -> float:
     return time.monotonic() + wait
 
 
-def _place_of(job: Any) -> tuple[int, str]:
-    """Return the job's id and its database, which a bare id leaves to CONVEYOR["DATABASE"]."""
+def place_of_job(job: Any) -> tuple[int, str]:
+    """Return the id and the database of a job that is named as for `cancel`; a bare id's is CONVEYOR["DATABASE"].
+
+    Raises TypeError or ValueError for what names no job of this project's databases.
+    """
     if isinstance(job, TaskResult):
         job = job.id
     if isinstance(job, str):

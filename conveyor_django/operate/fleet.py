@@ -48,8 +48,8 @@ class Fleet:
 
     @cached_property
     def claiming(self) -> tuple[Worker, ...]:
-        """The live workers that do not drain."""
-        return tuple(worker for worker in self.live if not worker.draining)
+        """The live workers that neither drain nor were asked to."""
+        return tuple(worker for worker in self.live if not worker.draining and worker.drain_requested_at is None)
 
     def is_silent(self, worker: Worker) -> bool:
         """Say whether it was not seen for longer than its lease: a scheduler takes it for dead then."""

@@ -211,7 +211,7 @@ def test_this_process_is_behind_a_pooler(fleet: Worker, monkeypatch: pytest.Monk
 
 def test_a_worker_is_behind_a_pooler(stage: Stage) -> None:
     stage.worker(roles=(), holds_lock=False)
-    assert only("worker_pooled").problem.startswith("host:17 reach the database through a pooler")
+    assert only("worker_pooled").problem.startswith("these workers reach the database through a pooler: host:17.")
     assert found("worker_without_lock") == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from conveyor_django.models import Worker
@@ -38,9 +40,10 @@ def test_no_worker_takes_from_its_queue(stage: Stage) -> None:
     assert "1 worker serve 'mail' and 'orders'" in reason.text
 
 
-def test_its_workers_drain(stage: Stage) -> None:
+@pytest.mark.parametrize("drain", [{"draining": True}, {"drain_requested_at": seconds_ago(1)}])
+def test_its_workers_drain(stage: Stage, drain: dict[str, Any]) -> None:
     stage.worker("orders")
-    stage.worker("default", draining=True)
+    stage.worker("default", **drain)
     assert only_reason(known_job()).code == "workers_draining"
 
 

@@ -40,9 +40,8 @@ def workers_without_lock(fleet: Fleet) -> Iterator[Finding]:
     if pooled:
         yield warning(
             "worker_pooled",
-            f"{listed(map(named, pooled))} reach the database through a pooler: they poll, and their death is "
-            "noticed by "
-            f"their lease alone.",
+            f"these workers reach the database through a pooler: {listed(map(named, pooled))}. They poll, and their "
+            f"death is noticed by their lease alone.",
             "Give workers settings that lead to PostgreSQL itself.",
         )
     if odd := [worker for worker in without if worker not in pooled]:

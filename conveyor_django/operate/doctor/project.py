@@ -8,7 +8,7 @@ from typing import Final
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
 from ...conf import conveyor_settings
 from .finding import Finding, problem, warning
@@ -45,9 +45,11 @@ def _unsuited() -> Iterator[Finding]:
 
 def unapplied(alias: str) -> list[Finding]:
     """Return that migrations of Conveyor's are not applied in the database, if so. Database errors pass through."""
-    executor = MigrationExecutor(connections[alias])
-    targets = [node for node in executor.loader.graph.leaf_nodes() if node[0] == _APP]
-    missing = [migration.name for migration, _ in executor.migration_plan(targets)]
+    loader = MigrationLoader(connections[alias])
+    # Not by a plan, which ends at the newest: one that is missing in between is missing too.
+    missing = sorted(
+        name for app, name in loader.graph.nodes if app == _APP and (app, name) not in loader.applied_migrations
+    )
     if not missing:
         return []
     return [

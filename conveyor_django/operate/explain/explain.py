@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ...compat import TaskResult
-from ...control import _place_of as place_of_job
+from ...control import place_of_job
 from ...models import Job
 from ...states import JobState
 from ..fleet import read_fleet
