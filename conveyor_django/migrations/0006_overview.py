@@ -1,4 +1,4 @@
-"""What failed and what is blocked, each found without a walk over all that ended or is open; the dashboard's place."""
+"""What failed, found without a walk over all that ended; the dashboard's place in the admin."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ class Migration(migrations.Migration):
                 condition=models.Q(("state", "failed")), fields=["finished_at"], include=("queue",),
                 name="conveyor_job_failed",
             ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(condition=models.Q(("state", "blocked")), fields=["queue"], name="conveyor_job_blocked"),
         ),
         migrations.CreateModel(
             name="Dashboard",

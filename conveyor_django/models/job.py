@@ -188,13 +188,11 @@ class Job(models.Model):
                 condition=Q(state__in=_TERMINAL),
                 name="conveyor_job_finished_at",
             ),
-            # count_failed, count_states: failures among millions of successes, and those still kept.
+            # count_ended, count_states: failures among millions of successes, and those still kept.
             models.Index(
                 fields=["finished_at"], include=["queue"], condition=Q(state=_FAILED), name="conveyor_job_failed"
             ),
-            # count_states, find_stuck: what is blocked.
-            models.Index(fields=["queue"], condition=Q(state=_BLOCKED), name="conveyor_job_blocked"),
-            # The admin's list: the newest of a state that is rare among a million successes.
+            # The admin's list: the newest of a state that is rare among a million successes. count_states: the blocked.
             models.Index(fields=["state", "id"], condition=Q(state__in=_HELD_UP), name="conveyor_job_held_up"),
         ]
 

@@ -12,7 +12,7 @@ GROUP BY part.queue
 UNION ALL
 SELECT 'blocked', part.queue, count(*)
 FROM (SELECT queue FROM conveyor_job WHERE state = 'blocked'
-      ORDER BY queue LIMIT %(limit)s::integer) AS part
+      ORDER BY state, id LIMIT %(limit)s::integer) AS part
 GROUP BY part.queue
 UNION ALL
 SELECT 'failed', part.queue, count(*)
