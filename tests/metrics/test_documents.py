@@ -141,3 +141,21 @@ def test_each_summary_uses_labels_that_the_alert_has(rule: dict[str, Any]) -> No
     kept = re.search(r"\bby \(([^)]*)\)", rule["expr"])
     assert kept
     assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= set(re.findall(NAME, kept[1]))
+
+
+def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prometheus_client import REGISTRY
+
+    from conveyor_django import counting
+    from conveyor_django.metrics import enqueued
+
+    monkeypatch.setattr(enqueued, "_enqueued", None)
+    monkeypatch.setattr(counting, "on_enqueued", None)
+    included, consumer = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    given: dict[str, Any] = {}
+    exec(included, given)  # noqa: S102 - our own text
+    [route] = given["urlpatterns"]
+    assert route.resolve("conveyor/metrics/").kwargs == {"token": "a-long-secret"}
+    exec(consumer, given)  # noqa: S102 - our own text
+    REGISTRY.unregister(enqueued.count_enqueues())
+    assert counting.on_enqueued is not None

@@ -22,9 +22,11 @@ class Ear:
     def __init__(self) -> None:
         self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors: list[BaseException] = []
+        self.hearing: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.wakeup = Wakeup(
             owner=uuid.uuid4(), on_queue=self.heard.put, on_cancel=self.heard.put,
-            on_doubt=lambda: self.heard.put("doubt"), alias="default", application_name="conveyor test listener",
+            on_doubt=lambda: self.heard.put("doubt"), on_hearing=self.hearing.put,
+            alias="default", application_name="conveyor test listener",
             lease_seconds=30.0, on_error=lambda _loop, error: self.errors.append(error),
         )  # fmt: skip
 
@@ -51,3 +53,14 @@ def test_nonsense_is_no_job(ear, watcher):
         watcher.execute("SELECT pg_notify(%s, %s)", (CANCEL_CHANNEL, payload))
     Job.objects.notify_cancel(7, channel=CANCEL_CHANNEL)
     assert ear.heard.get(timeout=10) == 7
+
+
+def test_it_says_whether_it_hears(ear, watcher):
+    """Others see by that whether a process polls only."""
+    assert ear.hearing.get(timeout=10) is True
+    watcher.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'conveyor test listener' AND datname = current_database()"
+    )
+    assert ear.hearing.get(timeout=10) is False
+    assert ear.hearing.get(timeout=10) is True
