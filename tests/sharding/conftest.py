@@ -28,7 +28,8 @@ def second_server() -> Iterator[Server]:
 def shard(second_server: Server, transactional_db: None, settings: Settings) -> Iterator[str]:
     """The alias of the second server's database, empty; connected at once, before a test case forbids it."""
     second_server.execute(
-        "TRUNCATE conveyor_job, conveyor_payload, conveyor_attempt, conveyor_ledger, conveyor_queue, conveyor_worker"
+        "TRUNCATE conveyor_job, conveyor_payload, conveyor_attempt, conveyor_ledger, conveyor_queue, conveyor_worker, "
+        "conveyor_workflow, conveyor_dependency"
     )
     configured = connections.configure_settings(
         {**connections.settings, OTHER: environ.Env.db_url_config(second_server.url)}

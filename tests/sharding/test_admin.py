@@ -12,8 +12,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from conveyor_django import workflow
 from conveyor_django.admin.places import key_of, page_of, place_of
-from conveyor_django.models import Job, Queue
+from conveyor_django.models import Job, Queue, Workflow
 
 from ..support.produce import anything
 
@@ -86,6 +87,23 @@ def test_a_row_s_page_is_its_server_s_and_says_so(shard: str, admin_client: Clie
     assert "on the second server" in page
     assert "database &#x27;other&#x27;" in page
     assert admin_client.get(reverse("admin:conveyor_job_change", args=[job.pk])).status_code == 302
+
+
+def test_what_is_around_a_job_is_its_server_s(shard: str, admin_client: Client) -> None:
+    """Both servers have jobs and workflows of the same ids."""
+    for queue, name in (("default", "first"), ("orders", "second")):
+        with workflow(name) as flow:
+            needed = flow.add(anything.using(queue_name=queue), f"{name}, needed", name=f"{name}-needed")
+            flow.add(anything.using(queue_name=queue), f"{name}, child", name=f"{name}-child", after=[needed])
+    for alias, name, other in (("default", "first", "second"), (shard, "second", "first")):
+        child = Job.objects.using(alias).latest("pk")
+        for row in (child, Workflow.objects.using(alias).get()):
+            page = admin_client.get(page_of(row)).content.decode()
+            assert f"{name}-needed" in page
+            assert f"{other}-" not in page.split('id="content"')[1]
+            found = [link for link in links(page) if re.search("/(job|workflow)/", link)]
+            assert {place_of(admin.utils.unquote(link.split("/")[4]))[0] for link in found} == {alias}
+            assert sum("/job/" in link for link in found) >= 2
 
 
 def test_every_link_of_a_row_s_pages_names_the_server(queues: tuple[Queue, Queue], admin_client: Client) -> None:
