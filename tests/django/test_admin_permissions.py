@@ -17,7 +17,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from conveyor_django.models import Job
+from conveyor_django.models import Dashboard, Job
 from conveyor_django.operate.tokens import create_token
 
 from ..support.factories import (
@@ -32,16 +32,16 @@ from ..support.workflows import WorkflowFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cheap_passwords")]
 
-# The dashboard has no rows: its own tests ask who may see it.
-MODELS = sorted(
-    model.__name__ for model in admin.site._registry if model._meta.app_label == "conveyor" and not model._meta.proxy
-)
+MODELS = sorted(model.__name__ for model in admin.site._registry if model._meta.app_label == "conveyor")
+WITH_ROWS = [name for name in MODELS if name != "Dashboard"]
 # The buttons of each, and the permission of each button.
 BUTTONS = {
     "Job": {"retry": "retry_job", "cancel": "cancel_job", "run-now": "run_job_now"},
     "Queue": {"pause": "pause_queue", "resume": "pause_queue"},
     "Cron": {"run": "run_cron"},
 }
+# Actions of lists that are no buttons.
+ACTIONS = ("delete_selected", "revoke", "nonsense")
 # What the forms of all pages together have.
 ALL = {"confirmed": "yes", "token": "0" * 32, "post": "yes", "args": "[]", "kwargs": "{}", "number": "1",
        "asked": in_seconds(3600).isoformat()}  # fmt: skip
@@ -57,7 +57,9 @@ def rows() -> dict[str, Any]:
         "PausedTask": PausedTaskFactory(),
         "Worker": WorkerFactory(),
         "Workflow": WorkflowFactory(),
-        "ApiToken": create_token("shop", queues=None, verbs=["read"])[0],
+        "ApiToken": create_token("ada", queues=None, verbs=["read"])[0],
+        # A page and no table.
+        "Dashboard": Dashboard(),
     }
     assert set(MODELS) <= set(made), "a model has pages that are not tested here"
     return {name: made[name] for name in MODELS}
@@ -83,15 +85,15 @@ def urls_of(name: str, row: Any) -> Iterator[str]:
 
 def everything() -> list[Any]:
     """Return every row of Conveyor's tables, and the admin's log."""
-    tables = [*apps.get_app_config("conveyor").get_models(), LogEntry]
-    return [list(model.objects.order_by("pk").values()) for model in tables if not model._meta.proxy]
+    tables = [*filter(lambda model: model._meta.managed, apps.get_app_config("conveyor").get_models()), LogEntry]
+    return [list(model.objects.order_by("pk").values()) for model in tables]
 
 
 def post_everywhere(client: Client, name: str, row: Any) -> dict[str, int]:
     """Post what would do it to every URL, and each action to the list; return the status of each."""
     listed = reverse(f"admin:conveyor_{name.lower()}_changelist")
     answers = {url: client.post(url, ALL).status_code for url in urls_of(name, row) if url != listed}
-    for action in (*BUTTONS.get(name, {}), "delete_selected", "nonsense"):
+    for action in (*BUTTONS.get(name, {}), *ACTIONS):
         data = ALL | {"action": action, "_selected_action": str(row.pk)}
         answers[f"{listed} {action}"] = client.post(listed, data).status_code
     return answers
@@ -107,7 +109,7 @@ def logged_in(django_user_model: Any, *permissions: str) -> Client:
     return client
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", WITH_ROWS)
 def test_who_may_look_sees_every_page_and_can_change_nothing(rows, name, django_user_model):
     client, row = logged_in(django_user_model, f"view_{name.lower()}"), rows[name]
     before = everything()
@@ -124,6 +126,13 @@ def test_who_may_look_sees_every_page_and_can_change_nothing(rows, name, django_
     page = client.get(reverse(f"{place}_change", args=[row.pk]))
     assert not page.context.get("conveyor_buttons")
     assert 'type="submit" class="default"' not in page.content.decode()
+
+
+def test_the_dashboard_is_for_whoever_may_look_at_jobs_and_changes_nothing(rows, django_user_model):
+    client, before = logged_in(django_user_model, "view_job"), everything()
+    for url in urls_of("Dashboard", rows["Dashboard"]):
+        assert [ask(url, ALL).status_code for ask in (client.get, client.post)] == [200, 200]
+    assert everything() == before
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -24,7 +24,8 @@ def _small_windows(monkeypatch):
 
 
 def pages(jobs, *, limit: int, **options) -> list[list[int]]:
-    """Return the ids of each page, from the newest to the oldest."""
+    """Return the ids of each page, from the newest to the oldest; time is no matter unless it is given."""
+    options = {"patience": 60} | options
     found = walk.walk(jobs, among=Job.objects.all(), before=None, limit=limit, **options)
     shown = [found.ids]
     while found.before is not None:
@@ -59,7 +60,7 @@ class TestWalk:
         assert [job_id for page in shown for job_id in page] == wanted
 
     def test_nothing_matches(self, wanted):
-        found = walk.walk(Job.objects.filter(queue="none"), among=Job.objects.all(), before=None, limit=5)
+        found = walk.walk(Job.objects.filter(queue="none"), among=Job.objects.all(), before=None, limit=5, patience=60)
         assert found == walk.Found([])
 
     def test_it_walks_among_those_of_an_index(self):
@@ -67,7 +68,7 @@ class TestWalk:
         JobFactory.create_batch(10)
         among = Job.objects.filter(state="failed")
         with CaptureQueriesContext(connection) as captured:
-            found = walk.walk(among.filter(queue="a"), among=among, before=None, limit=5)
+            found = walk.walk(among.filter(queue="a"), among=among, before=None, limit=5, patience=60)
         assert found.ids == [failed[4], failed[0]]
         # Two windows of those that failed, and none of the others.
         assert len(captured) == 4
