@@ -39,9 +39,8 @@ def _left(one: Listed) -> Finding:
     name = one.row.name
     return warning(
         "cron_left",
-        f"cron entry {name!r} was written by code that declared it, and this code does not: schedulers with "
-        "this code do "
-        f"not tick it.",
+        f"cron entry {name!r} was written by code that declared it, and this code does not: schedulers with this "
+        "code do not tick it.",
         "Delete its row in the admin, Cron entries, if it is not wanted any more; else deploy the code that "
         "declares it.",
     )
@@ -66,9 +65,8 @@ def _entry(one: Listed, fleet: Fleet) -> Iterator[Finding]:
         yield problem(
             "cron_late",
             f"cron entry {name!r} should have ticked at {at(upcoming)}, {lasting(late)} ago.",
-            f"See that a scheduler is at work (manage.py conveyor_scheduler --database {fleet.alias}), and look "
-            "into its "
-            f"log for cron.broken and scheduler.error.",
+            f"See that a scheduler is at work (manage.py conveyor_scheduler --database {fleet.alias}), and look into "
+            "its log for cron.broken and scheduler.error.",
         )
 
 

@@ -34,12 +34,10 @@ def running_without_owner(fleet: Fleet) -> Iterator[Finding]:
     if ids:
         yield warning(
             "owner_gone",
-            f"{counted(len(ids), 'job', bound=_COUNTED)} run whose worker is not known any more: {listed(ids)}. "
-            "They are "
-            f"rescued when their leases lapse.",
-            f"Nothing. To take them back now: manage.py conveyor_explain {ids[0]} --database {fleet.alias} "
-            "names the worker "
-            f"for manage.py conveyor_rescue.",
+            f"{counted(len(ids), 'job', bound=_COUNTED)} run whose worker is not known any more: {listed(ids)}. They "
+            "are rescued when their leases lapse.",
+            f"Nothing. To take them back now: manage.py conveyor_explain {ids[0]} --database {fleet.alias} names the "
+            "worker for manage.py conveyor_rescue.",
         )
 
 
@@ -74,12 +72,10 @@ def idle_permits(fleet: Fleet) -> Iterator[Finding]:
     if free := len(runs.keys() - held):
         yield warning(
             "permits_idle",
-            f"permits of {counted(free, 'run')} that {'has' if free == 1 else 'have'} ended were not taken for "
-            "a day, and "
-            f"not deleted: nobody prunes.",
-            f"Start a scheduler: manage.py conveyor_scheduler --database {fleet.alias}; its log says what keeps "
-            "it (see "
-            f"scheduler.error).",
+            f"permits of {counted(free, 'run')} that {'has' if free == 1 else 'have'} ended were not taken for a "
+            "day, and not deleted: nobody prunes.",
+            f"Start a scheduler: manage.py conveyor_scheduler --database {fleet.alias}; its log says what keeps it "
+            "(see scheduler.error).",
         )
 
 

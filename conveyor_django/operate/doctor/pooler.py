@@ -21,9 +21,8 @@ def pooled_here(fleet: Fleet) -> Iterator[Finding]:
     if is_pooled(wrapper.connection):
         yield warning(
             "pooled",
-            f"DATABASES[{fleet.alias!r}] leads through a pooler: a worker with these settings hears of no job "
-            "(it polls), "
-            f"and when it dies, its lease decides, not its lock.",
+            f"DATABASES[{fleet.alias!r}] leads through a pooler: a worker with these settings hears of no job (it "
+            "polls), and when it dies, its lease decides, not its lock.",
             "For web processes that is fine. Give workers and schedulers settings that lead to PostgreSQL itself.",
         )
 

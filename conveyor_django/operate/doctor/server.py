@@ -55,12 +55,10 @@ def wraparound(fleet: Fleet) -> Iterator[Finding]:
         if age > OLD:
             yield (problem if age > DANGEROUS else warning)(
                 "wraparound",
-                f"the oldest rows of the database have not been frozen for {age:,} {what}; at about 2.1 billion "
-                "it takes no "
-                f"more writes.",
-                "VACUUM (FREEZE) the tables with the highest age(relfrozenxid) in pg_class; see what holds "
-                "vacuum back: "
-                "snapshot_held, prepared_transaction, replication_slot.",
+                f"the oldest rows of the database have not been frozen for {age:,} {what}; at about 2.1 billion it "
+                "takes no more writes.",
+                "VACUUM (FREEZE) the tables with the highest age(relfrozenxid) in pg_class; see what holds vacuum "
+                "back: snapshot_held, prepared_transaction, replication_slot.",
             )
 
 
@@ -70,9 +68,8 @@ def used_up(fleet: Fleet) -> Iterator[Finding]:
     if server.sessions > SESSIONS_USED * server.max_sessions:
         yield warning(
             "sessions_used_up",
-            f"{server.sessions} of {server.max_sessions} sessions are in use; a worker process needs one for "
-            "each slot and "
-            f"four more.",
+            f"{server.sessions} of {server.max_sessions} sessions are in use; a worker process needs one for each "
+            "slot and four more.",
             "Raise max_connections, lower --concurrency or --processes, or lead web processes through a pooler.",
         )
     if server.notifications > NOTIFICATIONS_USED:
@@ -80,9 +77,8 @@ def used_up(fleet: Fleet) -> Iterator[Finding]:
             "notifications_used_up",
             f"{server.notifications:.0%} of the queue of notifications is full: some listening session sits in a "
             f"transaction. Once it is full, whoever notifies gets an error.",
-            "End the oldest transaction of a listening session: SELECT pid, xact_start, query FROM "
-            "pg_stat_activity ORDER "
-            "BY xact_start;",
+            "End the oldest transaction of a listening session: SELECT pid, xact_start, query FROM pg_stat_activity "
+            "ORDER BY xact_start;",
         )
 
 
@@ -91,9 +87,8 @@ def invalid_indexes(fleet: Fleet) -> Iterator[Finding]:
     for index, table in LookManager().db_manager(fleet.alias).list_invalid_indexes():
         yield problem(
             "invalid_index",
-            f"the index {index} of {table} is invalid, as a CREATE or REINDEX INDEX CONCURRENTLY that failed "
-            "leaves it: "
-            f"statements go without it.",
+            f"the index {index} of {table} is invalid, as a CREATE or REINDEX INDEX CONCURRENTLY that failed leaves "
+            "it: statements go without it.",
             f"REINDEX INDEX CONCURRENTLY {index}; or, if it is not Conveyor's own: DROP INDEX CONCURRENTLY {index};",
         )
 
@@ -104,9 +99,8 @@ def idle_slots(fleet: Fleet) -> Iterator[Finding]:
         if kept > WAL_KEPT:
             yield warning(
                 "wal_kept",
-                f"nobody reads the replication slot {slot!r}, and the server keeps {kept / 1024**3:.1f} GB of "
-                "WAL for it, "
-                f"until the disk is full.",
+                f"nobody reads the replication slot {slot!r}, and the server keeps {kept / 1024**3:.1f} GB of WAL "
+                "for it, until the disk is full.",
                 f"Start its reader; or if that is gone: SELECT pg_drop_replication_slot('{slot}');",
             )
 
@@ -123,9 +117,8 @@ def clock(fleet: Fleet) -> Iterator[Finding]:
         yield warning(
             "clock_skew",
             f"this host's clock is {lasting(abs(skew))} {'ahead of' if skew > 0 else 'behind'} the database's. "
-            "Leases and "
-            "schedules go by the database's alone, but a run_after that is reckoned here is off by that, and "
-            "so are logs.",
+            "Leases and schedules go by the database's alone, but a run_after that is reckoned here is off by that, "
+            "and so are logs.",
             "Let both hosts keep their time by NTP (chrony, systemd-timesyncd).",
         )
 

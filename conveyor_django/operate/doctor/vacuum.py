@@ -41,9 +41,8 @@ def dead_rows(fleet: Fleet) -> Iterator[Finding]:
             last = "was never vacuumed" if each.since is None else f"was last vacuumed {lasting(each.since)} ago"
             yield warning(
                 "dead_rows",
-                f"{each.table} has {each.dead:,} dead rows beside {each.live:,} live ones, and {last}; "
-                "autovacuum should "
-                f"come at {each.trigger:,.0f}.",
+                f"{each.table} has {each.dead:,} dead rows beside {each.live:,} live ones, and {last}; autovacuum "
+                f"should come at {each.trigger:,.0f}.",
                 f"VACUUM (ANALYZE) {each.table}; if they are still there then, something holds a snapshot: see "
                 f"snapshot_held. Else give autovacuum more workers (autovacuum_max_workers).",
             )

@@ -72,9 +72,8 @@ def _bottom(scene: Scene, open_jobs: dict[int, JobState]) -> list[int]:
 def _late(ids: list[int]) -> Reason:
     return Reason(
         Code.WAITS_FOR_SWEEP,
-        f"it waits for what has ended or is gone ({listed(ids)}), and has not been told: the sweep of a "
-        "scheduler does that "
-        f"within a second or two.",
+        f"it waits for what has ended or is gone ({listed(ids)}), and has not been told: the sweep of a scheduler "
+        "does that within a second or two.",
         "Nothing, if a scheduler is at work. To do it now: manage.py conveyor_stuck --sweep",
     )
 

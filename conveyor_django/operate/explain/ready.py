@@ -21,9 +21,8 @@ def ready(scene: Scene) -> list[Reason]:
 def _claimable(scene: Scene) -> Reason:
     poll = scene.fleet.settings.poll_seconds
     text = (
-        f"nothing keeps it from being claimed: {listed(map(named, serving(scene)))} should do so at once, at "
-        "the latest with "
-        f"the next poll ({poll:g} s)."
+        f"nothing keeps it from being claimed: {listed(map(named, serving(scene)))} should do so at once, at the "
+        f"latest with the next poll ({poll:g} s)."
     )
     return Reason(
         Code.CLAIMABLE,

@@ -29,8 +29,7 @@ def _lapsed(scene: Scene) -> Reason:
     return Reason(
         Code.LEASE_LAPSED,
         f"{who} held it, but has not renewed the lease, which lapsed at {_lease_end(scene)}. It waits for its "
-        "rescue, by "
-        f"any scheduler, within a second or two.",
+        "rescue, by any scheduler, within a second or two.",
         "Nothing, if a scheduler is at work. To take back all that this worker holds: "
         + scene.manage(f"conveyor_rescue {owner}"),
     )
@@ -52,9 +51,8 @@ def _held(scene: Scene) -> Reason:
         )
     return Reason(
         Code.RUNNING,
-        f"it runs: worker {named(worker)} ({worker.incarnation}) has it{since}, {run}; its lease, which the "
-        "worker goes on "
-        f"renewing, is good until {_lease_end(scene)}.",
+        f"it runs: worker {named(worker)} ({worker.incarnation}) has it{since}, {run}; its lease, which the worker "
+        f"goes on renewing, is good until {_lease_end(scene)}.",
         f"Nothing. To stop it: manage.py conveyor_cancel {scene.reference}",
     )
 
@@ -79,9 +77,8 @@ def _alone(scene: Scene) -> list[Reason]:
         return []
     text = (
         f"{counted(job.lost_count, 'run')} of it were lost with the worker, so it runs without neighbours: its "
-        "process lets "
-        f"{counted(neighbours, 'other run')} end first. If they do not within {PATIENCE_SECONDS:g} s, it gives "
-        "the job back."
+        f"process lets {counted(neighbours, 'other run')} end first. If they do not within {PATIENCE_SECONDS:g} s, "
+        "it gives the job back."
     )
     return [Reason(Code.SUSPECT, text, "Nothing; a worker with free processes runs it sooner.")]
 

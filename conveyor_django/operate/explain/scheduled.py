@@ -30,9 +30,8 @@ def scheduled(scene: Scene) -> list[Reason]:
 def _due(scene: Scene, overdue: float) -> Reason:
     return Reason(
         Code.DUE,
-        f"it has been due since {at(scene.job.run_at)} ({lasting(overdue)}), and a scheduler has to make it "
-        "ready: that "
-        f"takes about {scene.fleet.settings.scheduler_seconds:g} s.",
+        f"it has been due since {at(scene.job.run_at)} ({lasting(overdue)}), and a scheduler has to make it ready: "
+        f"that takes about {scene.fleet.settings.scheduler_seconds:g} s.",
         "Nothing, if a scheduler is at work; ask again in a few seconds.",
     )
 
@@ -74,9 +73,8 @@ def _release(scene: Scene, until: str) -> Reason:
         )
     if job.lost_count:
         text = (
-            f"{counted(job.lost_count, 'run')} of it were lost with the worker, so it runs without neighbours. "
-            "They did not "
-            f"end, so it waits {until} ({times}): {scene.last_error or 'for no known reason'}"
+            f"{counted(job.lost_count, 'run')} of it were lost with the worker, so it runs without neighbours. They "
+            f"did not end, so it waits {until} ({times}): {scene.last_error or 'for no known reason'}"
         )
         return Reason(
             Code.SUSPECT, text, "Nothing; a worker with idle processes, or one with --concurrency 1, runs it sooner."

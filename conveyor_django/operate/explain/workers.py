@@ -66,9 +66,8 @@ def _no_room(scene: Scene, ready: Sequence[Worker]) -> list[Reason]:
     reasons = []
     if barred:
         text = (
-            f"{listed(map(named, barred))} {'has' if len(barred) == 1 else 'have'} a job that was lost before, "
-            "which runs "
-            f"without neighbours: until it has ended they claim nothing."
+            f"{listed(map(named, barred))} {'has' if len(barred) == 1 else 'have'} a job that was lost before, which "
+            "runs without neighbours: until it has ended they claim nothing."
         )
         reasons.append(
             Reason(Code.WORKERS_WITH_SUSPECT, text, f"Wait for it, or start another worker. {_oldest(scene, barred)}")
@@ -105,9 +104,8 @@ def suspect(scene: Scene) -> list[Reason]:
     if not lost:
         return []
     text = (
-        f"{counted(lost, 'run')} of it {'was' if lost == 1 else 'were'} lost with the worker, so it runs "
-        "without neighbours: "
-        f"a process that claims it lets its other runs end first, or gives it back. At "
+        f"{counted(lost, 'run')} of it {'was' if lost == 1 else 'were'} lost with the worker, so it runs without "
+        "neighbours: a process that claims it lets its other runs end first, or gives it back. At "
         f"{scene.fleet.settings.max_lost} lost runs it fails."
     )
     return [
