@@ -211,13 +211,22 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStat
         rows = self.rows("cancel_job", {"id": job_id, "now": now}, on)
         return JobState(rows[0][0]) if rows else None
 
-    def prune_chosen(self, finished_ats: Mapping[int, str], *, on: Connection | None = None) -> int:
+    def cancel_jobs(
+        self, ids: Sequence[int], *, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> dict[int, JobState]:
+        """Cancel many jobs; returns those that it reached, each `cancelled`, or `running` if the request was noted."""
+        return {
+            job_id: JobState(state) for job_id, state in self.rows("cancel_jobs", {"ids": list(ids), "now": now}, on)
+        }
+
+    def prune_chosen(self, finished_ats: Mapping[int, str]) -> int:
         """Delete these ended jobs, named by id, if they ended when it says (as the server writes it); return how many.
 
-        One that a job waits for, or whose workflow is not finished, stays.
+        One that a job waits for, or whose workflow is not finished, stays. What comes after it in the open transaction
+        is the commit.
         """
         params = {"ids": list(finished_ats), "finished_ats": list(finished_ats.values())}
-        return len(self.rows("prune_chosen", params, on))
+        return len(self.last_rows("prune_chosen", params))
 
     def run_job_now(self, job_id: int, *, now: dt.datetime | None = None, on: Connection | None = None) -> str | None:
         """Make one scheduled job ready now; returns its queue, None if it was not scheduled."""

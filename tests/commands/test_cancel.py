@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from django.core.management.base import CommandError
+from django.db import connections
 
 from conveyor_django.models import Job
+from conveyor_django.operate.selection import cancel_matching
 
+from ..support.connections import Connect
 from ..support.factories import JobFactory, in_seconds
+from ..support.waits import wait_until
 from ..support.workflows import WorkflowFactory, child_of, member, states
 
 pytestmark = pytest.mark.django_db
@@ -19,6 +25,12 @@ def state_of(job: Job) -> tuple[str, bool]:
     """Return the job's state, and whether its cancellation was asked for."""
     job.refresh_from_db()
     return job.state, job.cancel_requested_at is not None
+
+
+def cancel_all() -> None:
+    """Cancel every job of the queue "q", on a connection of this thread."""
+    list(cancel_matching(Job.objects.filter(queue="q")))
+    connections["default"].close()
 
 
 def test_named_jobs(run):
@@ -120,3 +132,26 @@ def test_dependants_of_a_cancelled_job_go_with_it(run):
     child = child_of(parent)
     run(COMMAND, parent.pk)
     assert states(parent, child) == ["cancelled", "cancelled"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_somebody_has_locked_is_waited_for(connect: Connect):
+    locked, free = JobFactory(queue="q"), JobFactory(queue="q")
+    other = connect()
+    with other.transaction():
+        other.execute("SELECT 1 FROM conveyor_job WHERE id = %s FOR UPDATE", (locked.pk,))
+        waiting = threading.Thread(target=cancel_all)
+        waiting.start()
+        wait_until(lambda: state_of(free)[0] == "cancelled", "the free one is cancelled")
+        assert state_of(locked)[0] == "ready"
+    waiting.join()
+    assert state_of(locked) == ("cancelled", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_of_one_that_runs_is_told_at_once(run, connect: Connect):
+    listener = connect()
+    listener.execute("LISTEN conveyor_cancel")
+    job = JobFactory(running=True)
+    run(COMMAND, "--queue", "default", "--no-input")
+    assert [n.payload for n in listener.notifies(timeout=20, stop_after=1)] == [str(job.pk)]

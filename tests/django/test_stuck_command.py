@@ -26,7 +26,7 @@ def test_each_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
         call_command("conveyor_stuck", database="default")
     assert caught.value.returncode == 1
     assert str(caught.value).endswith(
-        "cancel it, and requeue it if it is to run (conveyor_django.cancel and requeue, or the admin)."
+        "cancel it, and retry it if it is to run (manage.py conveyor_cancel and conveyor_retry, or the admin)."
     )
     jobs = [f"default: job {job.pk} (shop.tasks.noop) of workflow {workflow.pk}: " for job in (late, alone)]
     assert capsys.readouterr().out.splitlines() == [

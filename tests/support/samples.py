@@ -17,6 +17,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "add_workflow": {"name": "n", "now": None},
     "beat_worker": {"incarnation": OWNER, "draining": False, "holds_lock": True, "now": None},
     "cancel_job": {"id": 1, "now": None},
+    "cancel_jobs": {"ids": [1, 2], "now": None},
     "cancel_workflow": {"id": 1, "now": None},
     "claim_jobs": {
         "owner": OWNER, "queues": ["q1", "q2"], "leases": [30.0, 60.0], "limit": 32, "park": 500, "now": None,

@@ -75,7 +75,7 @@ class Command(ManyJobsCommand):
         )  # fmt: skip
 
     def batches(self, jobs: QuerySet[Job], size: int) -> Iterator[Mapping[str, int]]:
-        """Cancel, a transaction for each job."""
+        """Cancel, a transaction for each batch."""
         for states in cancel_matching(jobs, batch=size):
             yield {state.value if state else _GONE: count for state, count in states.items()}
 

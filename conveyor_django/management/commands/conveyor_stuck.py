@@ -45,7 +45,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{found} blocked jobs wait for nothing that will come. A scheduler's sweep releases what is only late "
                 f"within a second or two: look again, with --sweep if no scheduler runs. What is still listed then: "
-                f"cancel it, and requeue it if it is to run (conveyor_django.cancel and requeue, or the admin)."
+                f"cancel it, and retry it if it is to run (manage.py conveyor_cancel and conveyor_retry, or the admin)."
             )
         self.stdout.write("No job is stuck: each blocked one waits for a job that has not ended.")
 
