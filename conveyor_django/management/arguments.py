@@ -18,18 +18,20 @@ Moment = dt.datetime | dt.timedelta
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _AGE: Final = re.compile(r"(?P<number>\d{1,9}(\.\d{1,6})?)(?P<unit>[smhdw])", re.ASCII)
-# A century: beyond it, instants leave the years that there are.
-_LONGEST: Final = dt.timedelta(days=36_525)
 _DAY: Final = 86_400
+# A century: beyond it, instants leave the years that there are.
+_LONGEST: Final = 36_525 * _DAY
 
 
 def age(text: str) -> dt.timedelta:
     """Return a length of time: ``90s``, ``15m``, ``2h``, ``3d`` or ``1w``."""
     match = _AGE.fullmatch(text)
-    length = dt.timedelta(seconds=float(match["number"]) * _SECONDS[match["unit"]]) if match else None
-    if length is None or length > _LONGEST:
-        raise ArgumentTypeError(f"must be a number with s, m, h, d or w, such as 90s, 15m or 2d, not {text!r}")
-    return length
+    length = float(match["number"]) * _SECONDS[match["unit"]] if match else math.inf
+    if length > _LONGEST:
+        raise ArgumentTypeError(
+            f"must be a number with s, m, h, d or w, such as 90s, 15m or 2d, of a century at most, not {text!r}"
+        )
+    return dt.timedelta(seconds=length)
 
 
 def moment(text: str) -> Moment:

@@ -12,7 +12,6 @@ from ..conf import MAX_QUEUE_LENGTH, ConveyorSettings, is_queue_name
 from ..errors import describe
 from ..jsonrule import is_storable
 from ..operate.filtering import JobFilter
-from ..results import result_id
 from ..states import JobState
 from .arguments import moment
 
@@ -68,10 +67,8 @@ def named_jobs(ids: Sequence[str], database: str | None, settings: ConveyorSetti
 
     Raises CommandError for the id of another database than `database`.
     """
-    names = [
-        result_id(database or settings.database, int(text)) if text.isascii() and text.isdecimal() else text
-        for text in ids
-    ]
+    alias = database or settings.database
+    names = [f"{alias}:{text}" if text.isascii() and text.isdecimal() else text for text in ids]
     for name in names:
         if database and ":" in name and name.rpartition(":")[0] != database:
             raise CommandError(f"{name!r} is not of database {database!r}. Leave --database out, or correct the id.")

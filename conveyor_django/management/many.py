@@ -88,9 +88,8 @@ class ManyJobsCommand(OperatingCommand):
         if dry_run or not tally.matched:
             self.stdout.write(f"{_listed(counts)} match{'es' if tally.matched == 1 else ''}. Nothing was changed.")
             return
-        self.stdout.write(
-            "; ".join(f"{counted(n)} {self.words.get(what, what)}" for what, n in tally.became.items()) + "."
-        )
+        became = [f"{counted(number)} {self.words.get(what, what)}" for what, number in tally.became.items()]
+        self.stdout.write(f"{'; '.join(became) or 'Nothing was changed'}.")
         left = tally.matched - tally.became.total()
         if left > 0 and not tally.interrupted and tally.matched <= MOST_COUNTED:
             self.stdout.write(

@@ -24,6 +24,8 @@ REASON: Final = "it was rescued by hand (conveyor_rescue)"
 # Between two passes; and for how long sessions may come back, or rows be locked, before it is given up.
 AGAIN_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 30.0
+# Of a process id.
+_MOST_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,7 @@ def _pass(report: Rescue, runs: list[Token], settings: ConveyorSettings, on: Con
 
 def _workers_at(name: str, alias: str) -> list[Worker]:
     host, colon, pid = name.rpartition(":")
-    if not colon or not pid.isdecimal() or int(pid) >= 2**31:
+    if not colon or not pid.isdecimal() or len(pid) > _MOST_DIGITS:
         return []
     at_host = list(Worker.objects.using(alias).filter(host=host).order_by("started_at"))
     return [worker for worker in at_host if int(pid) in {worker.pid, worker.supervisor_pid}]

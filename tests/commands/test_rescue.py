@@ -164,7 +164,8 @@ def test_waiting_workers_are_woken(run, silent, connect: Connect):
 
 
 @pytest.mark.parametrize(
-    "name", ["nobody", "web1:1", "web1:", ":77", "web2:77", "web1:99999999999", str(uuid.UUID(int=1))]
+    "name",
+    ["nobody", "web1:1", "web1:", ":77", "web2:77", "web1:99999999999", f"web1:{'7' * 5000}", str(uuid.UUID(int=1))],
 )
 def test_a_name_of_nobody(run, silent, name):
     with pytest.raises(CommandError, match="Name one by its uuid or as host:pid") as caught:

@@ -66,7 +66,9 @@ def test_one_that_is_locked_is_said_to_be(run, connect: Connect):
             run(COMMAND, job.pk)
 
 
-@pytest.mark.parametrize("name", ["x", "0", "-1", "nowhere:1", "default:0", "99999999999999999999", "1.5", "default:x"])
+@pytest.mark.parametrize(
+    "name", ["x", "0", "-1", "nowhere:1", "default:0", "99999999999999999999", "9" * 5000, "1.5", "default:x"]
+)
 def test_what_names_no_job(run, name):
     job = JobFactory(failed=True)
     with pytest.raises(CommandError, match=r"names no job|unrecognized arguments|not of database"):
@@ -194,6 +196,12 @@ def test_those_that_changed_meanwhile_are_told(run, monkeypatch):
         "2 jobs retried.",
         "1 job of those that were counted had changed meanwhile, or somebody had them locked.",
     ]
+
+
+def test_where_all_of_them_changed_meanwhile(run, monkeypatch):
+    JobFactory(failed=True)
+    monkeypatch.setattr(conveyor_retry, "requeue_matching", lambda _found, **_options: iter(()))
+    assert run(COMMAND, "--state", "failed", "--no-input")[0] == "Nothing was changed."
 
 
 def test_a_signal_stops_it_between_two_batches(run_json, monkeypatch):

@@ -23,7 +23,9 @@ def test_ages(text: str, length: dt.timedelta) -> None:
     assert age(text) == moment(text) == length
 
 
-@pytest.mark.parametrize("text", ["", "5", "-5s", "5 s", "5S", "1e3s", "nans", "99999999d", "٣s", "5s\n", "1h30m"])
+@pytest.mark.parametrize(
+    "text", ["", "5", "-5s", "5 s", "5S", "1e3s", "nans", "99999999d", "999999999w", "36526d", "٣s", "5s\n", "1h30m"]
+)
 def test_what_is_no_age(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="must be a number with s, m, h, d or w"):
         age(text)
