@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Now
-from django.utils import timezone
 
+from ..managers.looking import LookManager
 from ..models import Attempt, Job
 
 if TYPE_CHECKING:
@@ -69,8 +68,9 @@ def batches(jobs: QuerySet[Job], size: int) -> Iterator[list[int]]:
 
 
 def database_now(alias: str) -> dt.datetime:
-    """Return the database's time, as long as it has a job; else this machine's, by which nothing is found anyway."""
-    return Job.objects.using(alias).order_by("pk").values_list(Now(), flat=True).first() or timezone.now()
+    """Return the database's time."""
+    look: LookManager = LookManager().db_manager(alias)
+    return look.server_clock()
 
 
 def _instant(bound: dt.datetime | dt.timedelta, alias: str) -> dt.datetime:

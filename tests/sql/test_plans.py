@@ -70,7 +70,7 @@ WALKED = {
 # What also runs on a caller's connection, without pinned plans.
 ON_DJANGO = (
     "enqueue_job", "enqueue_jobs", "find_jobs_by_keys", "succeed_jobs", "cancel_job", "replace_job", "requeue_jobs",
-    "record_step", "hold_fence", "unpark_tasks", "run_job_now", "cancel_jobs",
+    "record_step", "hold_fence", "unpark_tasks", "cancel_jobs", "run_job_now",
 )  # fmt: skip
 SMALL = {"conveyor_pausedtask_pkey", "conveyor_pausedtask_task_602f27f7_like"}
 BIG = {"conveyor_job", "conveyor_payload", "conveyor_ledger", "conveyor_attempt"}
