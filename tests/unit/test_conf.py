@@ -84,7 +84,7 @@ def test_some_may_be_zero(settings: Settings, key: str) -> None:
     [
         ({"LEASE_SECOND": 5}, "Did you mean 'LEASE_SECONDS'?"),
         ({"lease_seconds": 5}, "Did you mean 'LEASE_SECONDS'?"),
-        ({"QQQ": 5}, "Known keys: ATOMIC_GROUP_SIZE"),
+        ({"QQQ": 5}, "Known keys: API_MAX_BATCH, "),
         ({5: 5}, "unknown key 5"),
         ({"LEASE_SECONDS": "30"}, "must be a number from 1 to 86,400 (seconds), not '30'"),
         ({"LEASE_SECONDS": True}, "must be a number from 1 to 86,400 (seconds), not True"),
