@@ -29,7 +29,7 @@ _RUN_ROW: Final = 36
 RUNS_DRAWN: Final = 25
 # Roughly the width of a character.
 _CHARACTER: Final = 6.6
-_NAME_LENGTH: Final = 34
+_NAME_LENGTH: Final = 28
 
 
 @dataclass(frozen=True, slots=True)

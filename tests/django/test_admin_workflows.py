@@ -101,6 +101,9 @@ def test_the_graph_shows_each_job_s_state_in_words_and_colour(admin_client):
         }
         for job in (pay, pack, ship):
             assert f'<a href="{reverse("admin:conveyor_job_change", args=[job.pk])}"' in drawn(text)
+        # The callback stands right of all others.
+        x = [int(place) for place in re.findall(r'<g transform="translate\((\d+) ', drawn(text))]
+        assert x[-1] > max(x[:-1])
         assert "conveyor-if-run" in drawn(text)
         assert "pack needs pay; if that fails: cancel; resolved" in drawn(text)
         assert "ship needs pay; if that fails: run; open" in drawn(text)

@@ -117,7 +117,7 @@ class TestDrawing:
         [row] = draw_runs(life, {}).rows
         left, width = row.bar.x, row.bar.width
         assert [round((dot.x - left) / width, 1) for dot in row.dots] == [0.3, 0.7, 1.0]
-        assert row.detail == str(OWNER)[:34] + "…"
+        assert row.detail == str(OWNER)[:28] + "…"
 
     def test_labels_that_would_meet_stand_in_rows_of_their_own(self):
         stored = job("scheduled", run_at=at(86400), cancel_requested_at=at(61))
