@@ -12,12 +12,11 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponseRedirect
@@ -68,6 +67,13 @@ class ButtonsAdmin(ConveyorAdmin):
 
     buttons: ClassVar[Sequence[Button]] = ()
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Make the buttons actions of the list, by what Django documents of actions and their permissions."""
+        super().__init_subclass__(**kwargs)
+        cls.actions = tuple(map(_action, cls.buttons))
+        for button in cls.buttons:
+            setattr(cls, f"has_{button.permission}_permission", partialmethod(cls.may, permission=button.permission))
+
     def carry_out(self, wish: Wish, row: Any) -> Answer:
         """Do it to a row, write it to the admin's log, and say what came of it."""
         raise NotImplementedError
@@ -104,18 +110,6 @@ class ButtonsAdmin(ConveyorAdmin):
         """Return the URL of a button's page."""
         place = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_do"
         return reverse(place, args=[quote(key_of(row)), name])
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Offer the buttons as actions of the list."""
-        if IS_POPUP_VAR in request.GET:
-            return {}
-        inherited = super().get_actions(request)
-        told = "{} selected %(verbose_name_plural)s"
-        offered = {
-            button.name: (partial(_chosen, button=button), button.name, told.format(button.label))
-            for button in self.permitted(request)
-        }
-        return offered | inherited
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Show the buttons that make sense for the row."""
@@ -159,14 +153,14 @@ class ButtonsAdmin(ConveyorAdmin):
         """Return the URL of the page that follows a button's."""
         return page_of(row)
 
-    def response_action(self, request: HttpRequest, queryset: Any, *args: Any, **kwargs: Any) -> HttpResponse | None:
-        """Do an action of the list; refuse keys that no row could have, on which Django fails."""
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Show the list, or do an action of it; refuse keys that no row could have, on which Django fails."""
         try:
-            queryset.filter(pk__in=request.POST.getlist(ACTION_CHECKBOX_NAME))
+            self.get_queryset(request).filter(pk__in=request.POST.getlist(ACTION_CHECKBOX_NAME))
         except ValueError:
             self.message_user(request, "What was selected are no rows of this list. Select them anew.", messages.ERROR)
-            return None
-        return super().response_action(request, queryset, *args, **kwargs)
+            return HttpResponseRedirect(request.get_full_path())
+        return super().changelist_view(request, *args, **kwargs)
 
     def chosen(self, request: HttpRequest, button: Button) -> HttpResponse | None:
         """Ask whether to do it to the rows that were ticked, or do it."""
@@ -223,9 +217,18 @@ class ButtonsAdmin(ConveyorAdmin):
         return f"{count:,} {self.opts.verbose_name if count == 1 else self.opts.verbose_name_plural}"
 
 
-def _chosen(admin: ButtonsAdmin, request: HttpRequest, queryset: Any, *, button: Button) -> Any:  # noqa: ARG001
-    """Do an action of the list: to what was ticked, which the list's filters may leave out by now."""
-    return admin.chosen(request, button)
+def _action(button: Button) -> Callable[[ButtonsAdmin, HttpRequest, Any], HttpResponse | None]:
+    """Return the action of the list: for what was ticked, which the list's filters may leave out by now."""
+
+    def act(model_admin: ButtonsAdmin, request: HttpRequest, queryset: Any) -> HttpResponse | None:  # noqa: ARG001
+        return model_admin.chosen(request, button)
+
+    act.__name__ = button.name
+    named = admin.action(
+        description=f"{button.label} selected %(verbose_name_plural)s", permissions=[button.permission]
+    )
+    action: Callable[[ButtonsAdmin, HttpRequest, Any], HttpResponse | None] = named(act)
+    return action
 
 
 def _why(answers: Sequence[Answer]) -> str:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from conveyor_django import workflow
+from conveyor_django import cancel, workflow
 from conveyor_django.admin.places import key_of, page_of, place_of
 from conveyor_django.models import Job, Queue, Workflow
 
@@ -168,3 +168,37 @@ def test_with_one_database_nothing_is_seen_of_it(db: None, admin_client: Client)
     assert key_of(row) == "default:a"
     for url in (QUEUES, page_of(row), ADD):
         assert "database" not in admin_client.get(url).content.decode().lower()
+
+
+def test_what_is_done_by_hand_is_done_there(shard: str, admin_client: Client) -> None:
+    there = anything.using(queue_name="orders").enqueue(1).id
+    job = Job.objects.using(shard).get()
+
+    def press(model: str, key: str, name: str) -> str:
+        url = reverse(f"admin:conveyor_{model}_do", args=[admin.utils.quote(key), name])
+        assert admin_client.get(url).status_code == 200
+        answered = admin_client.post(url, {"token": "0" * 32}, follow=True)
+        return " ".join(map(str, answered.context["messages"]))
+
+    assert press("job", there, "cancel") == "1 job was cancelled."
+    edit = reverse("admin:conveyor_job_edit", args=[admin.utils.quote(there)])
+    admin_client.post(edit, {"args": "[2]", "kwargs": "{}", "number": "1"})
+    new = Job.objects.using(shard).exclude(pk=job.pk).get()
+    assert press("job", there, "retry") == "1 job was made ready again."
+    data = {"action": "cancel", "_selected_action": [job.pk], "confirmed": "yes", "token": "0" * 32}
+    admin_client.post(f"{JOBS}?database=other", data)
+    assert press("queue", "other:orders", "pause") == "1 queue was paused."
+    assert dict(Job.objects.using(shard).values_list("pk", "state")) == {job.pk: "cancelled", new.pk: "ready"}
+    assert Queue.objects.using(shard).get().paused
+    assert (Job.objects.count(), Queue.objects.count()) == (0, 0)
+    logged = [entry.object_id for entry in LogEntry.objects.order_by("pk")]
+    assert logged == [there, there, f"other:{new.pk}", there, there, "other:orders"]
+
+
+def test_all_that_match_are_retried_there(shard: str, admin_client: Client) -> None:
+    result = anything.using(queue_name="orders").enqueue(1)
+    cancel(result)
+    url = f"{reverse('admin:conveyor_job_retry_matching')}?database=other&state=cancelled"
+    asked = admin_client.get(url).context["asked"]
+    assert admin_client.post(url, {"asked": asked}).status_code == 302
+    assert Job.objects.using(shard).get().state == "ready"
