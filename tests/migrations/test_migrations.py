@@ -132,4 +132,4 @@ def test_there_and_back_on_a_default_database_that_is_not_postgresql() -> None:
         [sys.executable, "-W", "error", "-c", ON_SQLITE],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (ran.stdout, ran.stderr) == ("11 0\n", "")
+    assert (ran.stdout, ran.stderr) == ("12 0\n", "")
