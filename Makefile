@@ -18,7 +18,7 @@ READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler browser faults tlc evidence soak bench bench-full bench-report ci docs clean
+.PHONY: help install demo test test-long lint format format-check types layers migrations check run worker scheduler browser screenshots faults tlc evidence soak bench bench-full bench-report ci docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,10 +64,10 @@ format: $(READY) ## Format the code and fix what can be fixed
 format-check: $(READY) ## Fail if `make format` would change something
 	$(BIN)/ruff format --check --output-format concise .
 
-# The plugin of django-stubs reads the settings; with a URL they start no database.
 docs: $(READY) ## Build the documentation in docs/_build; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
+# The plugin of django-stubs reads the settings; with a URL they start no database.
 types: $(READY) ## Check the types
 	DATABASE_URL=postgres:///unused $(BIN)/mypy
 
@@ -77,7 +77,7 @@ layers: $(READY) ## Check that imports go down the layers only
 migrations: $(READY) ## Fail if the models have changes without a migration
 	$(BIN)/python -W error -m testproject makemigrations --check --dry-run
 
-check: lint format-check types layers migrations ## All checks but the tests
+check: lint format-check types layers migrations docs ## All checks but the tests
 
 run: $(READY) ## Look around: the admin on http://localhost:8000/admin/ (PORT=… for another port)
 	@$(MANAGE) prepare --port $(PORT)
@@ -88,6 +88,9 @@ worker: $(READY) ## Run a worker (ARGS='--queues orders')
 
 scheduler: $(READY) ## Run a scheduler alone
 	@$(MANAGE) conveyor_scheduler $(ARGS)
+
+screenshots: $(READY) ## Take the documentation's pictures of the admin anew, in a real Chromium
+	CONVEYOR_SCREENSHOTS=docs/images $(BIN)/python -m pytest -m browser -q -k pictures tests/browser/test_sights.py
 
 browser: $(READY) ## Use the admin in a real Chromium (CONVEYOR_BROWSER=/path/to/one; ARGS='-k retried' for a part)
 	$(BIN)/python -m pytest -m browser -q $(ARGS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "connect"}
 # Files of few tests that each wait for real processes: last, they would leave the other test processes without work.
 FIRST = {"process", "shop", "sharding", "zombies", "migrations"}
+
+
+def pytest_configure() -> None:
+    """Let SIGINT interrupt, also where a shell has started the suite in the background and made it ignore that."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

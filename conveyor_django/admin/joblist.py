@@ -84,8 +84,8 @@ class JobList(LinkingList):
 
     @cached_property
     def is_narrowed(self) -> bool:
-        """Whether a filter or a search leaves jobs out."""
-        return bool(self.query.strip() or NARROWING & set(self.params))
+        """Whether a filter or a search leaves jobs out; that of a database that is not there leaves none."""
+        return bool(self.query.strip() or NARROWING & set(self.params) or self.queryset.query.is_empty())
 
     @property
     def told(self) -> str:

@@ -12,6 +12,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
 from conveyor_django import crontab
+from conveyor_django.compat import FRAMEWORK
 from conveyor_django.models import Dependency, Job, Payload, Worker
 from conveyor_django.operate.doctor import orphans, pooler, server
 from conveyor_django.operate.doctor.project import project_findings
@@ -241,7 +242,7 @@ def test_a_system_check_complains(settings: Settings) -> None:
 
 
 def test_a_check_that_is_silenced_says_nothing(settings: Settings) -> None:
-    settings.TASKS = {"default": {"BACKEND": "django_tasks.backends.dummy.DummyBackend"}}
+    settings.TASKS = {"default": {"BACKEND": f"{FRAMEWORK}.backends.dummy.DummyBackend"}}
     settings.SILENCED_SYSTEM_CHECKS = ["conveyor.W001"]
     assert project_findings() == []
 

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.test import TransactionTestCase
 
 from ..effects.conftest import bench, effects, one
 from .recorder import Recorder, opentelemetry_set_up
 
 __all__ = ["bench", "effects", "one"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_flush() -> Iterator[None]:
-    """Leave the cleaning to `bench`, as in tests/effects."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: None)
-        yield
 
 
 @pytest.fixture
