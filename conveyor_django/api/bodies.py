@@ -16,14 +16,13 @@ JSON: Final = "application/json"
 
 
 def read_body(request: HttpRequest) -> None:
-    """Read the body of a request into it. Raises Problem where it is too large or, by its header, not JSON."""
+    """Read the body of a request into it. Raises Problem where it is too large or, by its header, not JSON.
+
+    Of no body the header says nothing: clients and servers put types of their own there.
+    """
     limit = conveyor_settings().api_max_body_bytes
     if _declared_length(request) > limit:
         raise _too_large(limit)
-    if request.content_type and request.content_type != JSON:
-        raise Problem(415, "not-json", f"Send the body as {JSON}, not as {request.content_type[:80]!r}.")
-    if (charset := (request.content_params or {}).get("charset", "utf-8")).lower() not in {"utf-8", "utf8"}:
-        raise Problem(415, "not-json", f"Send the body in UTF-8, not in {charset[:80]!r}.")
     try:
         # Not `request.body`, which has a limit of Django's, and looks at what the header says alone.
         body = request.read(limit + 1)
@@ -31,7 +30,16 @@ def read_body(request: HttpRequest) -> None:
         raise Problem(400, "unreadable", "The body of the request broke off.") from error
     if len(body) > limit:
         raise _too_large(limit)
+    if body:
+        _check_type(request)
     request._body = body  # noqa: SLF001 - where `request.body` keeps it
+
+
+def _check_type(request: HttpRequest) -> None:
+    if request.content_type and request.content_type != JSON:
+        raise Problem(415, "not-json", f"Send the body as {JSON}, not as {request.content_type[:80]!r}.")
+    if (charset := (request.content_params or {}).get("charset", "utf-8")).lower() not in {"utf-8", "utf8"}:
+        raise Problem(415, "not-json", f"Send the body in UTF-8, not in {charset[:80]!r}.")
 
 
 class StrictParser(Parser):

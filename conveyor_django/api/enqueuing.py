@@ -114,7 +114,7 @@ def _together(problems: Sequence[tuple[int, Problem]]) -> Problem:
     place, first = problems[0]
     errors = [error for where, problem in problems for error in problem.errors or [_about(where, problem)]]
     return Problem(
-        first.status, first.code, f"Nothing was enqueued: {len(problems)} of the jobs are refused. The first is "
+        first.status, first.code, f"Nothing was enqueued: jobs that are refused: {len(problems)}. The first is "
         f"jobs[{place}]: {first.detail}", errors=errors,
     )  # fmt: skip
 

@@ -145,3 +145,9 @@ def test_a_job_of_another_queue_is_as_one_that_is_not_there(failed: Job) -> None
         assert problem(send(f"/jobs/{name_of(failed)}{path}"), 404) == absent
     assert state_of(failed) == "failed"
     assert with_token(queues=["orders", "default"]).get(f"/jobs/{name_of(failed)}").status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_where_there_is_no_body_its_kind_is_nobody_s_business(api: Api, kind: str) -> None:
+    job = JobFactory()
+    assert api.send(f"/jobs/default:{job.pk}/cancel", b"", kind=kind).status_code == 200

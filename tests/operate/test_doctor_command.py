@@ -45,7 +45,7 @@ def _own_database_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_is_well(fleet: Worker, doctor: Doctor) -> None:
-    assert doctor() == (0, "0 problems, 0 warnings; 7 checks found all well. Those are shown by --verbose.\n")
+    assert doctor() == (0, "problems: 0, warnings: 0; checks that found all well: 7. Those are shown by --verbose.\n")
 
 
 def test_what_is_well_with_verbose(fleet: Worker, doctor: Doctor) -> None:
@@ -87,7 +87,7 @@ def test_settings_that_nothing_can_be_done_with(settings: Settings, doctor: Doct
     code, said = doctor()
     assert code == 2
     assert said.startswith("project: problem  [conveyor.E00")
-    assert said.endswith("1 problems, 0 warnings; 0 checks found all well. Those are shown by --verbose.\n")
+    assert said.endswith("problems: 1, warnings: 0; checks that found all well: 0. Those are shown by --verbose.\n")
 
 
 def test_a_database_that_is_away_in_a_real_process() -> None:

@@ -28,10 +28,11 @@ def test_what_names_no_job_is_refused(given: int | str) -> None:
 
 
 def test_it_has_succeeded() -> None:
-    job = known_job(succeeded=True)
+    # Its first run was lost.
+    job = known_job(succeeded=True, lost_count=1)
     reason = only_reason(job)
     assert reason.code == "succeeded"
-    assert "attempt 1" in reason.text
+    assert "in run 2" in reason.text
     assert explain(job.pk).headline == (
         f"job default:{job.pk} (tests.support.produce.anything) of queue 'default' has succeeded"
     )

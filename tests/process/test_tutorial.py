@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +45,7 @@ def type_in(block: str, folder: Path, environment: dict[str, str]) -> Path:
 def write(block: str, folder: Path) -> None:
     """Do with the file what the first line says."""
     heading, _, text = block.partition("\n")
-    named = re.fullmatch(r"# (\S+?)(?:, (at the end|in place of (\S+)))?", heading)
+    named = re.fullmatch(r"# (\S+?)(?:, (at the end|in place of the line with (\S+)))?", heading)
     assert named, heading
     path = folder / named[1]
     if named[3]:
@@ -60,10 +62,21 @@ def write(block: str, folder: Path) -> None:
 def test_it_works_as_it_is_written(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO_", "DATABASE_"))}
     environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    folder = tmp_path
+    try:
+        folder = follow(tmp_path, environment)
+        assert (folder / "notes.txt").read_text().count("first step") == 1
+    finally:
+        # The page's last line has stopped it, if we have come so far.
+        for pid_file in tmp_path.glob("*/.postgres/postmaster.pid"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid_file.read_text().split()[0]), signal.SIGINT)
+
+
+def follow(folder: Path, environment: dict[str, str]) -> Path:
+    """Do what the page says, one block after the other; return the folder of the project."""
     for kind, block in BLOCK.findall((ROOT / "docs" / "tutorial.md").read_text()):
         if kind == "python":
             write(block, folder)
         else:
             folder = type_in(block, folder, environment)
-    assert (folder / "notes.txt").read_text().count("first step") == 1
+    return folder

@@ -93,6 +93,6 @@ def _lines(found: dict[str, list[Finding]], *, verbose: bool) -> Iterator[str]:
             yield f"{place}: {each.level.value:<8} [{each.code}] {each.problem}"
             yield f"{' ' * len(place)}  What to do: {each.remedy}"
     yield (
-        f"{counts[Level.PROBLEM]} problems, {counts[Level.WARNING]} warnings; {counts[Level.OK]} checks found all well."
-        + ("" if verbose else " Those are shown by --verbose.")
+        f"problems: {counts[Level.PROBLEM]}, warnings: {counts[Level.WARNING]}; checks that found all well: "
+        f"{counts[Level.OK]}." + ("" if verbose else " Those are shown by --verbose.")
     )

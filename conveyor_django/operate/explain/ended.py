@@ -12,7 +12,7 @@ from .scene import Scene
 def succeeded(scene: Scene) -> list[Reason]:
     """Say when."""
     job = scene.job
-    return [Reason(Code.SUCCEEDED, f"it succeeded at {_ended_at(scene)}, in attempt {job.attempt}.")]
+    return [Reason(Code.SUCCEEDED, f"it succeeded at {_ended_at(scene)}, in run {job.attempt + job.lost_count}.")]
 
 
 def failed(scene: Scene) -> list[Reason]:

@@ -51,9 +51,9 @@ def _held(scene: Scene) -> Reason:
         )
     return Reason(
         Code.RUNNING,
-        f"it runs: worker {named(worker)} ({worker.incarnation}) has it{since}, {run}; its lease, which the worker "
-        f"goes on renewing, is good until {_lease_end(scene)}.",
-        f"Nothing. To stop it: manage.py conveyor_cancel {scene.reference}",
+        f"it runs: worker {named(worker)} ({worker.incarnation}) has it{since}, {run}; its lease is good until "
+        f"{_lease_end(scene)}, and is renewed while the worker lives.",
+        f"Nothing; if it has died, a scheduler finds out. To stop the job: manage.py conveyor_cancel {scene.reference}",
     )
 
 
