@@ -35,7 +35,7 @@ CASES = [
 ]  # fmt: skip
 # Its rule that what fits the document is not refused: random jobs are not there, and random tasks were not offered.
 UNFIT = ["positive_data_acceptance"]
-QUICK, LONG = 5, 300
+QUICK, LONG = 5, 50
 
 
 @pytest.fixture
