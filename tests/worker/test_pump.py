@@ -79,7 +79,7 @@ def test_an_outcome_that_is_busy_is_written_once_the_lock_is_gone(bench, connect
         bench.succeed(first)
         bench.succeed(second)
         wait_until(lambda: Ledger.objects.count() == 1, "the neighbour's outcome is written")
-        assert len(bench.inflight) == 1
+        wait_until(lambda: len(bench.inflight) == 1, "it is not held any more")
     wait_until(lambda: Ledger.objects.count() == 2, "the locked one's outcome is written")
     wait_until(lambda: len(bench.inflight) == 0, "nothing is held")
 
