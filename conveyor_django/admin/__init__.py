@@ -4,9 +4,13 @@
 cheap, `search.py` finds jobs by index, `render.py` makes values readable and safe. `dashboard.py` is the page of
 everything at a glance, `charts.py` and `dashrows.py` make its parts.
 
-The page of a job is `jobpage.py`: `rows.py`, `relations.py` and `surroundings.py` read what it shows, `jsonview.py`
-makes payloads readable, `life.py` puts the rows in the order of time and `timeline.py` draws them by `scale.py`,
-`graph.py` draws its workflow by `layout.py`, `trace.py` links to its trace.
+`drawn.py` has pages that a template draws. That of a job is `jobpage.py`: `rows.py`, `relations.py` and
+`surroundings.py` read what it shows, `jsonview.py` makes payloads readable, `life.py` puts the rows in the order of
+time and `timeline.py` draws them by `scale.py`, `graph.py` draws its workflow by `layout.py`, `trace.py` links to its
+trace.
+
+What can be done is in `buttons.py`, to jobs in `jobbuttons.py`, `edit.py` and `matching.py`. The list of jobs is
+`joblist.py`, with `candidates.py`, `periods.py` and `typed.py` for its filters.
 """
 
 from .cron import CronAdmin

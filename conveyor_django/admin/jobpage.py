@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ..compat import Task
 from ..errors import UnknownTask
@@ -12,7 +12,7 @@ from ..registry import resolve_task
 from ..results import result_id
 from ..signatures import shape_of
 from ..states import TERMINAL
-from .base import LookOnly
+from .drawn import DrawnPage
 from .jsonview import READ, readable
 from .life import life_of
 from .rows import EFFECTS, RUNS, Given, Stored, alias_of, read_effects, read_endings, read_given, read_now, read_workers
@@ -23,34 +23,17 @@ from .trace import trace_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from django.http import HttpRequest, HttpResponse
-
     from ..models import Job
 
 
-class JobPage(LookOnly):
-    """Shows a job by a template of its own: nothing of it is a form's field."""
+class JobPage(DrawnPage):
+    """Shows a job: everything that its page says is read here."""
 
     change_form_template = "conveyor/admin/job.html"
-    # Without them Django would read every column for a field of its own.
-    fieldsets: ClassVar[Any] = [(None, {"fields": []})]
 
-    class Media:
-        css: ClassVar = {"all": ["conveyor/job.css"]}
-
-    def render_change_form(  # noqa: PLR0917 - Django's own
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Job | None = None,
-    ) -> HttpResponse:
-        """Give the template what it shows."""
-        if obj is not None:
-            context |= page_context(obj)
-        return super().render_change_form(request, context, add, change, form_url, obj)
+    def page_context(self, row: Job) -> dict[str, Any]:
+        """Return what the template shows."""
+        return page_context(row)
 
 
 def page_context(job: Job) -> dict[str, Any]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from django.contrib import admin
 
 from ..models import Workflow
-from .base import LookOnly
+from .drawn import DrawnPage
 from .graph import read_picture
 from .paginator import EstimatingPaginator
 from .relations import SHOWN, Listing, read_members
 from .rows import alias_of
 
-if TYPE_CHECKING:
-    from django.http import HttpRequest, HttpResponse
-
 
 @admin.register(Workflow)
-class WorkflowAdmin(LookOnly):
+class WorkflowAdmin(DrawnPage):
     """Workflows, to look at."""
 
     list_display = ("id", "name", "created_at", "finished_at")
@@ -28,25 +25,10 @@ class WorkflowAdmin(LookOnly):
     paginator = EstimatingPaginator
     show_full_result_count = False
     change_form_template = "conveyor/admin/workflow.html"
-    # Nothing of the page is a form's field.
-    fieldsets: ClassVar[Any] = [(None, {"fields": []})]
 
-    class Media:
-        css: ClassVar = {"all": ["conveyor/job.css"]}
-
-    def render_change_form(  # noqa: PLR0917 - Django's own
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Workflow | None = None,
-    ) -> HttpResponse:
-        """Give the template what it shows."""
-        if obj is not None:
-            context |= page_context(obj)
-        return super().render_change_form(request, context, add, change, form_url, obj)
+    def page_context(self, row: Workflow) -> dict[str, Any]:
+        """Return what the template shows."""
+        return page_context(row)
 
 
 def page_context(workflow: Workflow) -> dict[str, Any]:
