@@ -8,8 +8,9 @@ import pytest
 
 from ..effects.conftest import bench, effects, one
 from .recorder import Recorder, opentelemetry_set_up
+from .running import board
 
-__all__ = ["bench", "effects", "one"]
+__all__ = ["bench", "board", "effects", "one"]
 
 
 @pytest.fixture
