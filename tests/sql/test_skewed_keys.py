@@ -20,8 +20,10 @@ from ..support.schema import create_schema, drop_schema, use_schema
 
 SCHEMA = "skewed_keys"
 JOBS, QUEUES, LIMIT, PARK = 200_000, 50, 32, 500
-# Counted where a queue has a cap.
 RUNNING = 5_001
+# Pages read to count them where a queue has a cap: one for each, and a tenth for those of the index, of which the dead
+# entries are more or fewer by what else looks at the server meanwhile.
+COUNTED = RUNNING * 1.1
 
 # Every other job is of the key `hot` of `q1`, which is full; every fourth of one of 250 keys, of which a fifth is
 # full; the rest of none. The hot ones are the oldest, and have the highest priority: they are in everybody's way.
@@ -113,7 +115,7 @@ def test_pages_of_every_look_at_it(crowd: Connection) -> None:
     assert sum(len(claim.jobs) for _, claim in steady) > 200
     for plan, claim in first + steady:
         assert not plan.seq_scans() & {"conveyor_job", "conveyor_payload"}, plan
-        assert plan.buffers < RUNNING + 20 * (LIMIT + (PARK if claim.parked else 0)), plan
+        assert plan.buffers < COUNTED + 20 * (LIMIT + (PARK if claim.parked else 0)), plan
 
     swept = explain_prepared(crowd, statement("list_parked_keys"), SAMPLES["list_parked_keys"], analyze=True)
     assert swept.buffers < 100 * 10, swept
