@@ -70,8 +70,9 @@ class ConveyorBackend(compat.BaseTaskBackend):
         from .results import accepted_result, stored_result
 
         self.validate_task(task)
-        alias = conveyor_settings().database_of(task.queue_name)
-        stored = enqueue(task, args, kwargs)
+        settings = conveyor_settings()
+        alias = settings.database_of(task.queue_name)
+        stored = enqueue(task, args, kwargs, settings)
         if isinstance(stored, Existing):
             return cast("TaskResult[P, R]", stored_result(stored.id, alias=alias, backend=self.alias)), False
         result = cast("TaskResult[P, R]", accepted_result(task, stored, args, kwargs, alias=alias))

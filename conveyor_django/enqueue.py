@@ -16,7 +16,7 @@ from .conf import ConveyorSettings, conveyor_settings
 from .conflicts import Entry, Existing
 from .errors import ForeignTransaction, InvalidArguments, PayloadTooLarge, UnknownTask, name_place
 from .managers.jobs import Accepted, NewJob
-from .notify import Ring, notify_on_commit
+from .notify import Ring
 from .options import concurrency_key_of
 from .registry import resolve_task
 from .signatures import shape_of, signature_of
@@ -95,28 +95,29 @@ def call_texts(
     return args_text, kwargs_text
 
 
-def enqueue(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Accepted | Existing:
+def enqueue(
+    task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], settings: ConveyorSettings
+) -> Accepted | Existing:
     """Store a job for a call of `task`, in the caller's transaction if it has one on the queue's database.
 
     Raises what `prepare` raises; ForeignTransaction inside a transaction of another database;
     IdempotencyConflict where the key belongs to another job that may not answer for this one. Nothing of that
     leaves the transaction broken.
     """
-    settings = conveyor_settings()
     entry = prepared(task, args, kwargs, settings=settings)
     job = entry.job
     alias = settings.database_of(job.queue)
     check_transaction(job.task, alias)
-    # One for later wakes nobody now.
-    ring = None if job.run_at else Ring.due(job.queue, alias=alias)
+    window = settings.notify_window_seconds
+    ring = Ring.of(job.queue, alias=alias, window=window, for_later=job.run_at is not None)
     with (send := send_one(job, alias=alias, settings=settings)):
-        stored = store_one(jobs_of(alias), send.marked(entry), ring.hint if ring else None)
+        stored = store_one(jobs_of(alias), send.marked(entry), ring.hint)
         send.has_stored(stored.id, existing=isinstance(stored, Existing))
     if isinstance(stored, Accepted):
         if counting.on_enqueued is not None:
             counting.on_enqueued(job.queue, job.task, 1)
-        if stored.state == JobState.READY and not (ring and ring.was_heard()):
-            notify_on_commit([job.queue], alias=alias)
+        if stored.state == JobState.READY:
+            ring.settle()
     return stored
 
 
@@ -221,6 +222,8 @@ def _instant(path: str, run_after: dt.datetime | None) -> dt.datetime | None:
 
 def check_transaction(task: str, alias: str) -> None:
     """Raise ForeignTransaction inside a transaction that is not on `alias` (P4)."""
+    if len(connections.settings) == 1:
+        return
     open_aliases = open_transactions()
     if open_aliases and alias not in open_aliases:
         raise ForeignTransaction(task, alias, open_aliases[0])

@@ -116,33 +116,36 @@ class Ring:
     take a window after hearing it. Of several that set out at once each arrives.
     """
 
-    hint: Hint
     queue: str
     alias: str
-    at: float
+    window: float
+    # Whether each statement commits by itself.
+    is_alone: bool
+    # What is to go behind the enqueue, and when it set out; None where it is not due, or a transaction is open.
+    hint: Hint | None
+    at: float | None
 
     @classmethod
-    def due(cls, queue: str, *, alias: str) -> Ring | None:
-        """Return a ring, or None where the queue was rung within the window, or a transaction is open."""
+    def of(cls, queue: str, *, alias: str, window: float, for_later: bool) -> Ring:
+        """Return the ring of an enqueue that begins now; one for later may wake nobody, so nothing goes behind it."""
         from .models import Job
 
         connection = connections[alias]
-        if connection.in_atomic_block or not connection.get_autocommit():
-            return None
-        at = doorbell.due_at(alias, queue, conveyor_settings().notify_window_seconds)
-        if at is None:
-            return None
-        return cls(hint=Hint(Job.objects.queues_notice([queue], channel=CHANNEL)), queue=queue, alias=alias, at=at)
+        is_alone = not connection.in_atomic_block and connection.get_autocommit()
+        at = doorbell.due_at(alias, queue, window) if is_alone and not for_later else None
+        hint = None if at is None else Hint(Job.objects.queues_notice([queue], channel=CHANNEL))
+        return cls(queue=queue, alias=alias, window=window, is_alone=is_alone, hint=hint, at=at)
 
-    def was_heard(self) -> bool:
-        """Say whether it was sent, and note it; one that failed is logged, and tried no more."""
-        if not self.hint.sent:
-            return False
-        if self.hint.error is None:
-            doorbell.note(self.alias, self.queue, self.at)
-        else:
-            _log_failure([self.queue], self.hint.error)
-        return True
+    def settle(self) -> None:
+        """Note that it was heard, or see to it that it will be; one that failed is logged, and tried no more."""
+        if self.hint is not None and self.hint.sent:
+            if self.hint.error is None and self.at is not None:
+                doorbell.note(self.alias, self.queue, self.at)
+            elif self.hint.error is not None:
+                _log_failure([self.queue], self.hint.error)
+        # The everyday case of many in a row, at less than it costs to find that out below.
+        elif not (self.is_alone and doorbell.due_at(self.alias, self.queue, self.window) is None):
+            notify_on_commit([self.queue], alias=self.alias)
 
 
 def notify_on_commit(queues: Iterable[str], *, alias: str) -> None:

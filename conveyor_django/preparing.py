@@ -7,6 +7,7 @@ or the success of one small job, that takes longer than to run it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -21,9 +22,6 @@ from .pipeline import Hint, Pipeline, Request, Row
 USES_BEFORE: Final = 5
 _NEVER: Final = -1
 
-# How often each connection was used, until it prepares; or that it never does.
-_uses: Final[WeakKeyDictionary[psycopg.Connection[Any], int]] = WeakKeyDictionary()
-
 # Django's own classes of the driver's cursor.
 _OWN: Final[frozenset[Any]] = frozenset({Cursor, ServerBindingCursor})
 # The statement is gone: somebody has discarded what the session had. Or it cannot be made: somebody's has that name. Or
@@ -33,6 +31,19 @@ _UNUSABLE: Final = (
     psycopg.errors.DuplicatePreparedStatement,
     psycopg.errors.FeatureNotSupported,
 )
+
+
+@dataclass(slots=True)
+class _Session:
+    """What is known of the session that one of Django's connections has just now."""
+
+    pipeline: Pipeline
+    # How often it was used, until it prepares; or that it never does.
+    uses: int = 0
+
+
+# Kept by Django's wrapper, which outlives the driver's connection: kept by that, its own pipeline would keep it alive.
+_sessions: Final[WeakKeyDictionary[BaseDatabaseWrapper, _Session]] = WeakKeyDictionary()
 
 
 class StatementsGone(Exception):
@@ -47,9 +58,10 @@ def run_prepared(
     None where nothing is to be prepared, or could be: then nothing was done, but for the hint perhaps. Raises Django's
     errors.
     """
-    if not is_unwatched(wrapper) or not _may_prepare(wrapper):
+    if not is_unwatched(wrapper):
         return None
-    return _run(wrapper, requests, hint)
+    session = _session_of(wrapper)
+    return _run(wrapper, session, requests, hint) if _may_prepare(wrapper, session) else None
 
 
 def run_prepared_within(wrapper: BaseDatabaseWrapper, requests: Sequence[Request]) -> list[list[Row]] | None:
@@ -59,11 +71,12 @@ def run_prepared_within(wrapper: BaseDatabaseWrapper, requests: Sequence[Request
     StatementsGone.
     """
     raw = wrapper.connection
-    if not is_unwatched(wrapper) or _uses.get(raw, 0) <= USES_BEFORE or raw.prepare_threshold is not None:
+    if not is_unwatched(wrapper) or raw.prepare_threshold is not None:
         return None
-    if raw.info.transaction_status != TransactionStatus.INTRANS:
+    session = _session_of(wrapper)
+    if session.uses <= USES_BEFORE or raw.pgconn.transaction_status != TransactionStatus.INTRANS:
         return None
-    return _run(wrapper, requests)
+    return _run(wrapper, session, requests)
 
 
 def run_command(wrapper: BaseDatabaseWrapper, command: str) -> None:
@@ -91,21 +104,29 @@ def is_unwatched(wrapper: BaseDatabaseWrapper) -> bool:
     )
 
 
-def _may_prepare(wrapper: BaseDatabaseWrapper) -> bool:
+def _session_of(wrapper: BaseDatabaseWrapper) -> _Session:
+    session = _sessions.get(wrapper)
+    if session is None or session.pipeline.connection is not wrapper.connection:
+        session = _sessions[wrapper] = _Session(Pipeline(wrapper.connection))
+    return session
+
+
+def _may_prepare(wrapper: BaseDatabaseWrapper, session: _Session) -> bool:
     """Say whether the next statements on this connection are to be prepared, which counts as a use.
 
     Not in the midst of a transaction: it would break if the session's statements had been discarded. Not behind a
     pooler, whose sessions others use too.
     """
-    raw = wrapper.connection
-    if raw.info.transaction_status != TransactionStatus.IDLE:
+    if wrapper.connection.pgconn.transaction_status != TransactionStatus.IDLE:
         return False
-    uses = _uses.get(raw, 0)
-    if uses == USES_BEFORE:
-        uses = _uses[raw] = uses + 1 if _is_allowed(wrapper) else _NEVER
-    elif 0 <= uses < USES_BEFORE:
-        _uses[raw] = uses + 1
-    return uses > USES_BEFORE
+    if session.uses > USES_BEFORE:
+        return True
+    if session.uses == USES_BEFORE:
+        session.uses = USES_BEFORE + 1 if _is_allowed(wrapper) else _NEVER
+    elif session.uses != _NEVER:
+        session.uses += 1
+        return False
+    return session.uses > USES_BEFORE
 
 
 def _is_allowed(wrapper: BaseDatabaseWrapper) -> bool:
@@ -126,15 +147,16 @@ def is_pooled(raw: psycopg.Connection[Any]) -> bool:
     return pid is None or int(pid) != raw.info.backend_pid
 
 
-def _run(wrapper: BaseDatabaseWrapper, requests: Sequence[Request], hint: Hint | None = None) -> list[list[Row]] | None:
+def _run(
+    wrapper: BaseDatabaseWrapper, session: _Session, requests: Sequence[Request], hint: Hint | None = None
+) -> list[list[Row]] | None:
     wrapper.validate_thread_sharing()
-    raw = wrapper.connection
     with wrapper.wrap_database_errors:
         try:
-            return Pipeline(raw).run_prepared(requests, hint)
+            return session.pipeline.run_prepared(requests, hint)
         except _UNUSABLE as error:
-            _uses[raw] = _NEVER
+            session.uses = _NEVER
             # Outside of a transaction nothing has happened, so all may be sent once more, by cursors.
-            if raw.info.transaction_status != TransactionStatus.IDLE:
+            if wrapper.connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 raise StatementsGone(str(error).strip()) from error
             return None
