@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 
+from . import store
 from .calls import Call, P, R
-from .conf import conveyor_settings
+from .conf import ConveyorSettings, conveyor_settings
 from .counting import count_stored
 from .enqueue import check_transaction, jobs_of, prepared
 from .errors import InvalidArguments, describe
 from .managers.jobs import Accepted
 from .notify import notify_on_commit
 from .results import accepted_result, stored_results
-from .spans.send import send_all
+from .spans.send import is_untraced, send_all
 from .states import JobState
-from .store import store_all
 from .transactions import joined
 
 if TYPE_CHECKING:
     from .compat import TaskResult
-    from .conflicts import Entry, Existing
+    from .conflicts import Entry, Existing, Key
+    from .managers.jobs import JobManager
 
     Result = TaskResult[..., Any]
 
@@ -68,14 +69,17 @@ def _backend_of(calls: Sequence[Call[..., Any]]) -> Any:
 def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[Result], list[Result]]:
     """Store the calls for the task backend of that name; return all results, and those of the jobs that are new."""
     settings = conveyor_settings()
-    entries = [
-        prepared(call.task, call.args, call.kwargs, f"calls[{place}]", settings) for place, call in enumerate(calls)
-    ]
-    alias = _one_database(entries)
-    check_transaction(entries[0].job.task, alias)
+    late = _Late(calls, settings)
+    is_late = _may_be_late(calls, settings)
+    entries: Sequence[Entry] = late if is_late else late.all()
+    alias = _one_database(calls, settings)
+    check_transaction(calls[0].task.module_path, alias)
     # The results are read before the commit: where one cannot be, nothing has happened.
     with (send := send_all((entry.job for entry in entries), alias=alias, settings=settings)), joined(alias):
-        stored = store_all(jobs_of(alias), [send.marked(entry) for entry in entries])
+        if is_late:
+            stored = _store_late(jobs_of(alias), late)
+        else:
+            stored = store.store_all(jobs_of(alias), [send.marked(entry) for entry in entries])
         results = _results(calls, stored, alias=alias, backend=backend)
         new = [job.id for job in stored if isinstance(job, Accepted)]
         send.has_stored_all(new, existing=len(stored) - len(new))
@@ -90,17 +94,66 @@ def store_calls(calls: Sequence[Call[..., Any]], *, backend: str) -> tuple[list[
     return results, [result for result, job in zip(results, stored, strict=True) if isinstance(job, Accepted)]
 
 
-def _one_database(entries: Sequence[Entry]) -> str:
-    """Return the database of all the entries' queues."""
-    settings = conveyor_settings()
-    aliases = {queue: settings.database_of(queue) for queue in {entry.job.queue for entry in entries}}
-    first = aliases[entries[0].job.queue]
+class _Late(Sequence["Entry"]):
+    """The calls as they are to be stored, each prepared when it is first asked for: while the server stores others."""
+
+    def __init__(self, calls: Sequence[Call[..., Any]], settings: ConveyorSettings) -> None:
+        self._calls = calls
+        self._settings = settings
+        self._entries: list[Entry | None] = [None] * len(calls)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __getitem__(self, place: Any) -> Any:
+        entry = self._entries[place]
+        if entry is None:
+            call = self._calls[place]
+            entry = prepared(call.task, call.args, call.kwargs, f"calls[{place}]", self._settings)
+            self._entries[place] = entry
+        return entry
+
+    def all(self) -> list[Entry]:
+        """Prepare those that are not yet, in the order given."""
+        return [self[place] for place in range(len(self))]
+
+    def keys(self) -> list[Key]:
+        """Return the `key` of each entry, which takes no preparing."""
+        return [(call.task.queue_name, getattr(call.task, "idempotency_key", None) or "") for call in self._calls]
+
+
+def _may_be_late(calls: Sequence[Call[..., Any]], settings: ConveyorSettings) -> bool:
+    """Say whether calls may be prepared while the server stores others: where that runs no code of the project's.
+
+    Such code could want to use the connection. And a span is told of all the jobs before the first is stored.
+    """
+    return (
+        len(calls) > store.CHUNK
+        and not any(callable(getattr(call.task, "concurrency_key", None)) for call in calls)
+        and is_untraced(settings)
+    )
+
+
+def _store_late(jobs: JobManager, late: _Late) -> list[Accepted | Existing]:
+    try:
+        return store.store_all(jobs, late, late.keys())
+    except Exception:
+        # They were prepared in the order of their keys; of several that are refused the first one given is to be told.
+        late.all()
+        raise
+
+
+def _one_database(calls: Sequence[Call[..., Any]], settings: ConveyorSettings) -> str:
+    """Return the database of all the calls' queues."""
+    queues = [call.task.queue_name for call in calls]
+    aliases = {queue: settings.database_of(queue) for queue in set(queues)}
+    first = aliases[queues[0]]
     if len(set(aliases.values())) > 1:
-        other = next(entry for entry in entries if aliases[entry.job.queue] != first)
+        place, other = next((place, queue) for place, queue in enumerate(queues) if aliases[queue] != first)
         raise InvalidArguments(
             f"enqueue_many stores all of its calls or none, which takes one database: calls[0] is for queue "
-            f"{entries[0].job.queue!r} on {first!r}, {other.place} for queue {other.job.queue!r} on "
-            f"{aliases[other.job.queue]!r}. Call it once for each database."
+            f"{queues[0]!r} on {first!r}, calls[{place}] for queue {other!r} on {aliases[other]!r}. Call it once for "
+            f"each database."
         )
     return first
 

@@ -8,10 +8,11 @@ once, under their own names; the parameters go as text, since each has a cast; t
 
 from __future__ import annotations
 
+import contextlib
 import math
 import select
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -136,10 +137,37 @@ class Pipeline:
 
     def command(self, text: str) -> PGresult:
         """Run a statement without parameters, such as SAVEPOINT, as it is. Raises as `run` does."""
-        result = self._guarded(lambda: self._commanded(text))
+        result = self._guarded(lambda: self._asked(lambda: self._pgconn.send_query(text.encode())))
         if result.status in _FAILED:
             raise error_from_result(result, self.connection.info.encoding)
         return result
+
+    def stream(self, requests: Iterable[Request]) -> Iterator[list[Row]]:
+        """Run statements one by one, unprepared; each request is asked for while the server runs the one before it.
+
+        What makes the requests must not use this connection. Raises as `run` does; and what making a request raises,
+        once the server has answered, so that the connection can be used again.
+        """
+        is_running = False
+        try:
+            for name, params in requests:
+                texts = self._texts(name, params)
+                rows = None
+                if is_running:
+                    is_running = False
+                    rows = self._rows(self._guarded(self._answer))
+                is_running = True
+                self._guarded(lambda name=name, texts=texts: self._ask(name, texts))  # type: ignore[misc]
+                if rows is not None:
+                    yield rows
+            if is_running:
+                is_running = False
+                yield self._rows(self._guarded(self._answer))
+        finally:
+            if is_running:
+                # Another error is on its way.
+                with contextlib.suppress(psycopg.Error):
+                    self._guarded(self._answer)
 
     # -- the protocol ---------------------------------------------------------------------------------------
 
@@ -164,11 +192,19 @@ class Pipeline:
                 self.connection.close()
                 raise
 
-    def _commanded(self, text: str) -> PGresult:
+    def _asked(self, send: Callable[[], None]) -> PGresult:
+        send()
+        self._flush(time.monotonic() + self._patience)
+        return self._answer()
+
+    def _ask(self, name: str, texts: list[bytes | None]) -> None:
+        self._pgconn.send_query_params(positional(name).text.encode(), texts)
+        self._flush(time.monotonic() + self._patience)
+
+    def _answer(self) -> PGresult:
+        """Return the last result of what was sent outside of pipeline mode."""
         pgconn = self._pgconn
         until = time.monotonic() + self._patience
-        pgconn.send_query(text.encode())
-        self._flush(until)
         last: PGresult | None = None
         while (result := self._next(until)) is not None:
             last = result

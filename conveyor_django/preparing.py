@@ -6,7 +6,7 @@ or the success of one small job, that takes longer than to run it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -77,6 +77,22 @@ def run_prepared_within(wrapper: BaseDatabaseWrapper, requests: Sequence[Request
     if session.uses <= USES_BEFORE or raw.pgconn.transaction_status != TransactionStatus.INTRANS:
         return None
     return _run(wrapper, session, requests)
+
+
+def stream_within(wrapper: BaseDatabaseWrapper, requests: Iterable[Request]) -> Iterator[list[Row]] | None:
+    """Run statements in the open transaction, each made while the server runs the one before it: see `Pipeline.stream`.
+
+    Nothing is prepared. None where somebody watches; then nothing was done. Raises Django's errors.
+    """
+    if not is_unwatched(wrapper) or wrapper.connection.pgconn.transaction_status != TransactionStatus.INTRANS:
+        return None
+    wrapper.validate_thread_sharing()
+    return _streamed(wrapper, requests)
+
+
+def _streamed(wrapper: BaseDatabaseWrapper, requests: Iterable[Request]) -> Iterator[list[Row]]:
+    with wrapper.wrap_database_errors:
+        yield from _session_of(wrapper).pipeline.stream(requests)
 
 
 def run_command(wrapper: BaseDatabaseWrapper, command: str) -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 KEY_TRIES: Final = 5
 # A job that is replaced by others in the meantime: each time one of them was faster, so as often as there are others.
 REPLACE_TRIES: Final = 1_000
-# Rows, or keys, of one statement.
-CHUNK: Final = 5000
+# Rows, or keys, of one statement: so many that a statement costs little, and that a few of them overlap.
+CHUNK: Final = 1000
 
 T = TypeVar("T")
 
@@ -46,16 +46,19 @@ def store_one(jobs: JobManager, entry: Entry, hint: Hint | None = None) -> Accep
     raise _vanished(entry)
 
 
-def store_all(jobs: JobManager, entries: Sequence[Entry]) -> list[Accepted | Existing]:
+def store_all(
+    jobs: JobManager, entries: Sequence[Entry], keys: Sequence[Key] | None = None
+) -> list[Accepted | Existing]:
     """Insert all of the jobs or none; where a key is taken, find or replace the job that has it.
 
-    In one transaction, a part of the caller's if there is one, and else at READ COMMITTED. Raises IdempotencyConflict.
+    With the keys of all of them, an entry is asked for only when its turn has come: that of its key. In one
+    transaction, a part of the caller's if there is one, and else at READ COMMITTED. Raises IdempotencyConflict.
     """
     for _ in range(KEY_TRIES):
         try:
             # A try from which a key slipped is undone, so that locks are taken in the order of the keys again.
             with joined(jobs.db):
-                return _Try(jobs, entries).store()
+                return _Try(jobs, entries, keys or [entry.key for entry in entries]).store()
         except _Slipped:
             continue
     raise _vanished(next(entry for entry in entries if entry.has_key))
@@ -67,20 +70,20 @@ class _Try:
     What this transaction holds while it waits for another comes earlier in that order: no circle of waits closes.
     """
 
-    def __init__(self, jobs: JobManager, entries: Sequence[Entry]) -> None:
+    def __init__(self, jobs: JobManager, entries: Sequence[Entry], keys: Sequence[Key]) -> None:
         self._jobs = jobs
         self._entries = entries
-        self._keys = [entry.key if entry.has_key else None for entry in entries]
+        self._keys = keys
         self._accepted: dict[int, Accepted] = {}
         self._holders: dict[Key, Holder] = {}
 
     def store(self) -> list[Accepted | Existing]:
         """Return the answer to each entry. Raises IdempotencyConflict, and _Slipped."""
         chosen = self._chosen()
-        self._insert([place for place, key in enumerate(self._keys) if key is None or chosen[key] == place])
-        if len(self._accepted) < len(self._entries):
+        self._insert([place for place, key in enumerate(self._keys) if chosen.get(key, place) == place])
+        if len(self._accepted) < len(self._keys):
             self._settle(chosen)
-        return [self._accepted.get(place) or self._settled(entry) for place, entry in enumerate(self._entries)]
+        return [self._accepted.get(place) or self._settled(self._entries[place]) for place in range(len(self._keys))]
 
     def _settle(self, chosen: dict[Key, int]) -> None:
         """Find out who has the keys of the entries that were not stored, and replace whom they may replace."""
@@ -98,7 +101,7 @@ class _Try:
         """Return which entry is to have each key: the first that names it, or the last that replaces."""
         chosen: dict[Key, int] = {}
         for place, key in enumerate(self._keys):
-            if key is not None and (key not in chosen or self._entries[place].on_conflict == OnConflict.REPLACE):
+            if key[1] and (key not in chosen or self._entries[place].on_conflict == OnConflict.REPLACE):
                 chosen[key] = place
         return chosen
 
@@ -106,15 +109,16 @@ class _Try:
         """Insert the entries whose key is free."""
         if len(places) <= CHUNK:
             if places:
-                self._insert_chunk(places, None)
+                self._note(places, self._jobs.enqueue_jobs([self._entries[place].job for place in places]))
             return
         # Sorted by key, they would not run in the order given.
         seqs = dict(zip(places, self._jobs.draw_ready_seqs(len(places)), strict=True))
-        for chunk in _chunks(sorted(places, key=lambda place: (self._entries[place].key, place))):
-            self._insert_chunk(chunk, [seqs[place] for place in chunk])
+        chunks = list(_chunks(sorted(places, key=lambda place: (self._keys[place], place))))
+        parts = (([self._entries[place].job for place in chunk], [seqs[place] for place in chunk]) for chunk in chunks)
+        for chunk, found in zip(chunks, self._jobs.enqueue_parts(parts), strict=True):
+            self._note(chunk, found)
 
-    def _insert_chunk(self, places: Sequence[int], seqs: Sequence[int] | None) -> None:
-        found = self._jobs.enqueue_jobs([self._entries[place].job for place in places], ready_seqs=seqs)
+    def _note(self, places: Sequence[int], found: Sequence[Accepted | None]) -> None:
         self._accepted.update((place, new) for place, new in zip(places, found, strict=True) if new is not None)
 
     def _find(self, places: Sequence[int]) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
 from django.db import connections, models
 
-from ..pipeline import Hint
-from ..preparing import run_prepared, run_prepared_within
+from ..pipeline import Hint, Request
+from ..preparing import run_prepared, run_prepared_within, stream_within
 from ..sql import statement
 from .cursors import binding_cursor
 
@@ -31,7 +31,7 @@ class Connection(Protocol):
 class StatementManager(models.Manager[Any]):
     """A manager whose methods run the statements of `sql/`."""
 
-    def rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
+    def rows(self, name: str, params: Mapping[str, Any], on: Connection | None = None) -> list[Row]:
         """Run the statement `name` and return its rows. Database errors pass through."""
         connection = connections[self.db] if on is None else on
         return self._fetched(connection.cursor(), name, params)
@@ -55,21 +55,27 @@ class StatementManager(models.Manager[Any]):
         answers = run_prepared_within(connections[self.db], [("session/pin_plans", {}), (name, _timed(params))])
         return self.rows(name, params) if answers is None else answers[1]
 
-    def bulk_rows(self, name: str, params: dict[str, Any], on: Connection | None = None) -> list[Row]:
+    def bulk_rows(self, name: str, params: Mapping[str, Any], on: Connection | None = None) -> list[Row]:
         """Do as `rows`, with parameters that may be large."""
         if on is not None:
             return self.rows(name, params, on)
         return self._fetched(binding_cursor(connections[self.db]), name, params)
 
-    def _fetched(self, cursor: Any, name: str, params: dict[str, Any]) -> list[Row]:
+    def streamed_rows(self, requests: Iterable[Request]) -> Iterator[list[Row]]:
+        """Do as `bulk_rows` for one request after the other, in the open transaction; see `preparing.stream_within`."""
+        timed = ((name, _timed(params)) for name, params in requests)
+        streamed = stream_within(connections[self.db], timed)
+        return (self.bulk_rows(name, params) for name, params in timed) if streamed is None else streamed
+
+    def _fetched(self, cursor: Any, name: str, params: Mapping[str, Any]) -> list[Row]:
         with cursor:
             cursor.execute(statement(name), _timed(params))
             rows: list[Row] = cursor.fetchall()
             return rows
 
 
-def _timed(params: dict[str, Any]) -> dict[str, Any]:
+def _timed(params: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the parameters with a frozen clock's time, where there is one and they have none."""
     if params.get("now", 0) is None and (clock := frozen_now.get()) is not None:
-        return params | {"now": clock()}
+        return {**params, "now": clock()}
     return params

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..outcomes import Answer, Claimed, Ended, Succeed, Token
-from ..pipeline import Hint
+from ..pipeline import Hint, Request
 from ..states import JobState
 from .accepting import Accepted, NewJob, accepted_from, all_accepted_from, bulk_params, enqueue_params
 from .base import Connection
@@ -67,6 +68,21 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStat
         rows = self.bulk_rows("enqueue_jobs", bulk_params(jobs, ready_seqs, now), on)
         return all_accepted_from(rows, len(jobs))
 
+    def enqueue_parts(self, parts: Iterable[tuple[Sequence[NewJob], Sequence[int]]]) -> Iterator[list[Accepted | None]]:
+        """Do as `enqueue_jobs` for each part, which has its jobs and their places in line, in the open transaction.
+
+        Where nobody watches the connection, a part is made while the server stores the one before it.
+        """
+        counts: deque[int] = deque()
+
+        def requests() -> Iterator[Request]:
+            for jobs, ready_seqs in parts:
+                counts.append(len(jobs))
+                yield "enqueue_jobs", bulk_params(jobs, ready_seqs, None)
+
+        for rows in self.streamed_rows(requests()):
+            yield all_accepted_from(rows, counts.popleft())
+
     def find_jobs_by_keys(
         self, keys: Sequence[tuple[str, str]], *, on: Connection | None = None
     ) -> dict[tuple[str, str], Holder]:
@@ -79,7 +95,8 @@ class JobManager(DutyStatements, FencedStatements, LimitStatements, OverviewStat
 
     def draw_ready_seqs(self, count: int, *, on: Connection | None = None) -> list[int]:
         """Return so many new places in line, in order."""
-        return [row[0] for row in self.rows("draw_ready_seqs", {"count": count}, on)]
+        [(drawn,)] = self.rows("draw_ready_seqs", {"count": count}, on)
+        return drawn or []
 
     def replace_job(
         self, job_id: int, *, idempotency_key: str, now: dt.datetime | None = None, on: Connection | None = None

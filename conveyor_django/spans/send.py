@@ -63,6 +63,11 @@ class Sending:
 _UNTRACED: Final = Sending(None)
 
 
+def is_untraced(settings: ConveyorSettings) -> bool:
+    """Say whether what is enqueued here has no span, and no trace context to store."""
+    return spans_in_use(settings) is None and given_context() is None
+
+
 def send_one(job: NewJob, *, alias: str, settings: ConveyorSettings) -> Sending:
     """Begin to store a job."""
     spans, given = spans_in_use(settings), given_context()

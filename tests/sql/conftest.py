@@ -11,6 +11,9 @@ from dataclasses import dataclass
 import pytest
 from django.db import connection
 
+from conveyor_django import pipeline
+from conveyor_django.sql import numbered
+
 from ..support.connections import scalar
 
 # Far from any clock, so that a statement that ignores `now` cannot pass.
@@ -63,3 +66,9 @@ def clock(db: None) -> Clock:
         result.closed = scalar(connection, "SELECT clock_timestamp()")
 
     return window
+
+
+@pytest.fixture
+def own_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a statement's name for its text."""
+    monkeypatch.setattr(pipeline, "positional", numbered)

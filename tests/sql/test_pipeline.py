@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from conveyor_django import pipeline
 from conveyor_django.db import Connection, DedicatedConnection, Unanswered
 from conveyor_django.models import Job
 from conveyor_django.pipeline import Hint, Pipeline
@@ -30,12 +29,6 @@ ECHO_SQL = (
     "SELECT %(integers)s::bigint[], %(texts)s::text[], %(floats)s::float8[], %(empty)s::bigint[], %(jsons)s::jsonb[],"
     " %(uuid)s::uuid, %(now)s::timestamptz, %(none)s::text, %(text)s::text, 1 %% 2, %(text)s::text"
 )
-
-
-@pytest.fixture
-def own_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take a statement's name for its text."""
-    monkeypatch.setattr(pipeline, "positional", numbered)
 
 
 def claim(limit: int = 10) -> tuple[str, dict[str, Any]]:
