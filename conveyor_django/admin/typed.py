@@ -30,6 +30,8 @@ class TypedFilter(admin.SimpleListFilter):
 
     template = "admin/conveyor/typed_filter.html"
     placeholder: ClassVar[str] = ""
+    # What has to be said of the choices, if anything.
+    note: ClassVar[str] = ""
     # The other parameters of the list, which the field's form sends along.
     kept: tuple[tuple[str, str], ...] = ()
 
@@ -49,6 +51,7 @@ class TaskFilter(TypedFilter):
     title = "task"
     parameter_name = "task"
     placeholder = "shop.tasks.charge"
+    note = "Any task's whole path finds it. Listed are only those that the database's statistics know."
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
         """Offer the common ones, by name."""

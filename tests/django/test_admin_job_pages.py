@@ -136,6 +136,13 @@ class TestPage:
             assert shown in drawing
         assert "&quot;ref&quot;: 7" in text
 
+    def test_it_says_that_runs_count_anew_after_a_retry_by_hand(self, admin_client):
+        job = JobFactory(running=True, lease_version=2)
+        said = "after a retry by hand runs count from 1 again"
+        assert said not in page(admin_client, job)
+        AttemptFactory(job=job, lease_version=1)
+        assert said in page(admin_client, job)
+
     def test_it_says_why_the_job_is_not_running(self, admin_client):
         QueueFactory(name="<closed>", paused=True)
         text = page(admin_client, JobFactory(queue="<closed>")).split("Why it is not running")[1].split("</section>")[0]

@@ -207,6 +207,12 @@ class TestFilters:
         assert 'value="&quot;&gt;&lt;script&gt;x"' in text
         assert "<script>x" not in text
 
+    def test_the_tasks_to_choose_from_are_said_to_be_not_all(self, admin_client):
+        text = admin_client.get(LIST).content.decode()
+        by_task = text.split("<summary>By task</summary>")[1].split("</details>")[0]
+        assert "Listed are only those that the database&#x27;s statistics know." in by_task
+        assert text.count("Listed are only") == 1
+
     def test_the_queues_offered_are_those_that_need_no_scan(self, admin_client):
         QueueFactory(name="with-settings")
         JobFactory(queue="with-ready-jobs")

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 import yaml
+from django.core.management import load_command_class
 
 from conveyor_django.metrics.catalog import METRICS, Home, Kind
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "metrics.md").read_text()
+RUNBOOK = (DOCS / "runbook.md").read_text()
 BOARD = json.loads((DOCS / "grafana.json").read_text())
 RULES = [rule for group in yaml.safe_load((DOCS / "alerts.yml").read_text())["groups"] for rule in group["rules"]]
 # Every sample name there can be, with the labels of its samples.
@@ -137,10 +139,29 @@ def test_the_page_explains_no_alert_that_there_is_not() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_each_summary_uses_labels_that_the_alert_has(rule: dict[str, Any]) -> None:
+def test_each_annotation_uses_labels_that_the_alert_has(rule: dict[str, Any]) -> None:
     kept = re.search(r"\bby \(([^)]*)\)", rule["expr"])
     assert kept
-    assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= set(re.findall(NAME, kept[1]))
+    assert set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"]))) <= set(re.findall(NAME, kept[1]))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_each_alert_says_a_command_that_can_be_typed(rule: dict[str, Any]) -> None:
+    program, name, *arguments = re.sub(r"\{\{.*?\}\}", "x", rule["annotations"]["look"]).split()
+    assert program == "manage.py"
+    parser = load_command_class("conveyor_django", name).create_parser(program, name)
+    parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_each_alert_leads_to_the_section_of_the_runbook_that_names_it(rule: dict[str, Any]) -> None:
+    sections = {
+        re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-"): text
+        for heading, text in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", RUNBOOK, flags=re.MULTILINE)
+    }
+    page, _, place = rule["annotations"]["runbook"].partition("#")
+    assert page == "docs/runbook.md"
+    assert f"[{rule['alert']}](metrics.md#{rule['alert'].lower()})" in sections[place]
 
 
 def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
