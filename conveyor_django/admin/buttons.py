@@ -140,8 +140,8 @@ class ButtonsAdmin(ConveyorAdmin):
             return self.missing(request, object_id)
         if request.method == "POST":
             self._carry_out_all(request, button, [row])
-            return HttpResponseRedirect(self.after(row))
-        return self.ask(request, button, [row], back=self.after(row))
+            return HttpResponseRedirect(self.after(request, row))
+        return self.ask(request, button, [row], back=self.after(request, row))
 
     def missing(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Lead back from a row that is not there, as Django does from its page."""
@@ -149,7 +149,7 @@ class ButtonsAdmin(ConveyorAdmin):
         self.message_user(request, text, messages.WARNING)
         return HttpResponseRedirect(reverse(f"{self.admin_site.name}:index"))
 
-    def after(self, row: Any) -> str:
+    def after(self, request: HttpRequest, row: Any) -> str:  # noqa: ARG002
         """Return the URL of the page that follows a button's."""
         return page_of(row)
 

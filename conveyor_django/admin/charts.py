@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 if TYPE_CHECKING:
-    from ..operate.overview import Bucket
+    from ..operate.overview import Bucket, Count, Ended
 
 # In units of the drawing, which is as wide as its place on the page.
 WIDTH, HEIGHT = 480, 140
@@ -20,6 +20,8 @@ _PLOT_WIDTH, _PLOT_HEIGHT = WIDTH - _LEFT, HEIGHT - _TOP - _BOTTOM
 _GAP: Final = 1.0
 # A single failure among thousands has to be seen.
 _LEAST: Final = 3.0
+# As wide as the line around what is hollow, in conveyor/dashboard.css.
+_OUTLINE: Final = 1.0
 # Labels of the time axis.
 _LABELS: Final = 6
 # Failures that the description tells one by one.
@@ -27,8 +29,8 @@ _TOLD: Final = 5
 
 
 def bar_chart(buckets: Sequence[Bucket], *, name: str, heading: str, per: str) -> SafeString:
-    """Return bars of what succeeded, with what failed on top; `name` is unique on the page, `per` a bucket's length."""
-    most = max(1, *(_total(bucket) for bucket in buckets))
+    """Return bars of what succeeded, failed and was retried; `name` is unique on the page, `per` a bucket's length."""
+    most = max(1, *(_height(bucket) for bucket in buckets))
     top = _round_up(most)
     return format_html(
         '<svg class="conveyor-chart" viewBox="0 0 {} {}" role="img" aria-labelledby="{}-title {}-desc">'
@@ -40,6 +42,10 @@ def bar_chart(buckets: Sequence[Bucket], *, name: str, heading: str, per: str) -
 
 def describe(buckets: Sequence[Bucket], per: str) -> str:
     """Return in words what the chart shows."""
+    return f"{_told_ends(buckets, per)} {_told_retries(buckets, per)}"
+
+
+def _told_ends(buckets: Sequence[Bucket], per: str) -> str:
     busiest = max(buckets, key=_total)
     if not _total(busiest):
         return "Nothing ended."
@@ -50,6 +56,13 @@ def describe(buckets: Sequence[Bucket], per: str) -> str:
     told = ", ".join(f"{_clock(bucket.start)}: {bucket.ended.failed}" for bucket in failed[-_TOLD:])
     more = len(failed) - _TOLD
     return f"{text} Failed from {told}{f', and in {more} before' if more > 0 else ''}."
+
+
+def _told_retries(buckets: Sequence[Bucket], per: str) -> str:
+    most = max(buckets, key=_retried)
+    if not _retried(most):
+        return "No run was retried."
+    return f"At most {most.ended.retried} runs were retried in one {per}, from {_clock(most.start)} on."
 
 
 def _grid(top: int) -> SafeString:
@@ -68,23 +81,31 @@ def _bars(buckets: Sequence[Bucket], top: int) -> SafeString:
 
 def _told_bars(buckets: Sequence[Bucket], top: int) -> Iterator[tuple[str, SafeString]]:
     for place, bucket in enumerate(buckets):
-        if _total(bucket):
+        if _height(bucket):
             yield _told(bucket), _stack(place, len(buckets), bucket, top)
 
 
 def _stack(place: int, places: int, bucket: Bucket, top: int) -> SafeString:
-    """Return a bucket's bar: what succeeded, then what was cancelled, then what failed."""
+    """Return a bucket's bar: what succeeded, then what was cancelled, what failed and, hollow, the runs retried."""
     step = _PLOT_WIDTH / places
     floor, parts = 0.0, []
-    ended = bucket.ended
-    for kind, count in (("good", ended.succeeded), ("idle", ended.cancelled), ("bad", ended.failed)):
+    for kind, count in _series(bucket.ended):
         if count.jobs:
             height = max(_LEAST, _height_of(count.jobs, top))
+            # An outline is as wide inside its rectangle as outside.
+            inset = _OUTLINE / 2 if kind == "again" else 0.0
             parts.append(
-                (kind, f"{_LEFT + place * step:.1f}", _at(floor + height), f"{step - _GAP:.1f}", f"{height:.1f}")
-            )
+                (
+                    kind, f"{_LEFT + place * step + inset:.1f}", _at(floor + height - inset),
+                    f"{step - _GAP - 2 * inset:.1f}", f"{height - 2 * inset:.1f}",
+                )
+            )  # fmt: skip
             floor += height
     return format_html_join("", '<rect class="conveyor-{}" x="{}" y="{}" width="{}" height="{}"/>', parts)
+
+
+def _series(ended: Ended) -> tuple[tuple[str, Count], ...]:
+    return (("good", ended.succeeded), ("idle", ended.cancelled), ("bad", ended.failed), ("again", ended.retried))
 
 
 def _times(buckets: Sequence[Bucket]) -> SafeString:
@@ -102,11 +123,24 @@ def _times(buckets: Sequence[Bucket]) -> SafeString:
 
 def _told(bucket: Bucket) -> str:
     ended = bucket.ended
-    return f"{_clock(bucket.start)}: {ended.succeeded} succeeded, {ended.failed} failed, {ended.cancelled} cancelled"
+    return (
+        f"{_clock(bucket.start)}: {ended.succeeded} succeeded, {ended.failed} failed, {ended.cancelled} cancelled; "
+        f"{ended.retried} runs retried"
+    )
 
 
 def _total(bucket: Bucket) -> int:
+    """Return how many jobs ended."""
     return bucket.ended.succeeded.jobs + bucket.ended.failed.jobs + bucket.ended.cancelled.jobs
+
+
+def _retried(bucket: Bucket) -> int:
+    return bucket.ended.retried.jobs
+
+
+def _height(bucket: Bucket) -> int:
+    """Return all that its bar shows."""
+    return _total(bucket) + _retried(bucket)
 
 
 def _height_of(value: int, top: int) -> float:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 
-from ..models import Job
-from .filters import DatabaseFilter
+from ..conf import is_queue_name
+from ..models import Job, Queue
+from .filters import DatabaseFilter, QueueFilter
 from .joblist import BEFORE, FILTERS, NARROWING, JobList
 from .jobpage import JobPage
 from .matching import RetryMatching
@@ -16,7 +17,7 @@ from .search import find_job_ids
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
 
 @admin.register(Job)
@@ -45,6 +46,17 @@ class JobAdmin(RetryMatching, JobPage):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobList]:  # noqa: ARG002
         """Return the list whose order is fixed, and whose pages are found by id."""
         return JobList
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Say of a list of one queue's jobs whether that queue is paused, with the button of the queue's own pages."""
+        response = super().changelist_view(request, *args, **kwargs)
+        context = getattr(response, "context_data", None)
+        if context is not None and "cl" in context:
+            name = context["cl"].params.get(QueueFilter.parameter_name)
+            if is_queue_name(name):
+                queues: Any = self.admin_site.get_model_admin(Queue)
+                context["conveyor_queue"] = queues.beside_jobs(request, context["cl"], name)
+        return response
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:  # noqa: ARG002
         """Refuse every filter by URL but those that are offered: it could look through all jobs."""

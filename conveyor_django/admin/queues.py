@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -23,7 +24,11 @@ from .buttons import Button, ButtonsAdmin, Wish
 from .places import PARAMETER, alias_of, place_of
 
 if TYPE_CHECKING:
+    from django.contrib.admin.views.main import ChangeList
     from django.http import HttpRequest
+
+# The parameter of a button that stands above a list of jobs: the parameters of that list.
+JOBS: Final = "jobs"
 
 
 def _cap(most: int, help_text: str) -> forms.IntegerField:
@@ -113,13 +118,23 @@ class QueueAdmin(ButtonsAdmin):
         known: Queue | None = super().row_of(request, object_id)
         if known is not None:
             return known
-        queue = Queue(name=place_of(unquote(object_id))[1])
-        queue._state.db = alias_of(request)  # noqa: SLF001 - documented, despite its name
-        return queue
+        return _without_settings(place_of(unquote(object_id))[1], alias_of(request))
 
-    def after(self, row: Queue) -> str:
-        """Lead to the list: a queue without settings has no page."""
+    def after(self, request: HttpRequest, row: Queue) -> str:
+        """Lead back to the list of jobs that the button stood above, or to that of queues: one may have no page."""
+        if JOBS in request.GET:
+            # Parameters of that list, whatever they say, and never another address.
+            jobs = QueryDict(request.GET[JOBS]).urlencode()
+            return f"{reverse(f'{self.admin_site.name}:conveyor_job_changelist')}?{jobs}"
         return reverse(f"{self.admin_site.name}:conveyor_queue_changelist") + _query(row)
+
+    def beside_jobs(self, request: HttpRequest, listed: ChangeList, name: str) -> dict[str, Any]:
+        """Return what a list of this queue's jobs shows of it, and the buttons that lead back there; by one query."""
+        alias = listed.root_queryset.db
+        queue = Queue.objects.using(alias).filter(pk=name).first() or _without_settings(name, alias)
+        query = urlencode({JOBS: listed.get_query_string().removeprefix("?")})
+        links = [link | {"url": f"{link['url']}?{query}"} for link in self.links(request, queue)]
+        return {"queue": queue, "buttons": links}
 
     def carry_out(self, wish: Wish, row: Queue) -> Answer:
         """Pause or resume it, and log it, in one transaction where the log is in the same database."""
@@ -141,6 +156,12 @@ class QueueAdmin(ButtonsAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Queue | None = None) -> tuple[str, ...]:  # noqa: ARG002
         """Keep the name of a row that exists: jobs refer to it."""
         return () if obj is None else ("name",)
+
+
+def _without_settings(name: str, alias: str) -> Queue:
+    queue = Queue(name=name)
+    queue._state.db = alias  # noqa: SLF001 - documented, despite its name
+    return queue
 
 
 def _query(row: Queue) -> str:

@@ -41,7 +41,7 @@ def status_lines(overview: Overview, findings: Sequence[Finding]) -> list[Line]:
         Line(""),
         *_history(overview.history),
         Line(""),
-        *_table(_QUEUE_HEADINGS, [_queue(queue) for queue in overview.queues], left=(0, 11)),
+        *_table(_QUEUE_HEADINGS, [_queue(queue) for queue in overview.queues], left=(0, 12)),
         *(Line(f"Paused task: {task}", "warning") for task in overview.paused_tasks),
         Line(""),
         *_workers(overview.workers, overview.at),
@@ -93,7 +93,9 @@ def _history(history: History) -> Iterator[Line]:
 
 
 def _ended(ended: Ended) -> str:
-    return f"{ended.succeeded} succeeded, {ended.failed} failed, {ended.cancelled} cancelled"
+    return (
+        f"{ended.succeeded} succeeded, {ended.failed} failed, {ended.cancelled} cancelled; {ended.retried} runs retried"
+    )
 
 
 def _bars(values: Sequence[int]) -> str:
@@ -104,8 +106,8 @@ def _bars(values: Sequence[int]) -> str:
 # -- queues ---------------------------------------------------------------------------------------------------
 
 _QUEUE_HEADINGS: Final = (
-    "queue", "ready", "oldest", "running", "scheduled", "blocked", "parked", "failed", "done/h", "failed/h", "workers",
-    "",
+    "queue", "ready", "oldest", "running", "scheduled", "blocked", "parked", "failed", "done/h", "failed/h",
+    "retried/h", "workers", "",
 )  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def _queue(queue: QueueView) -> tuple[list[str], str]:
     counts: list[Count] = [depth.running, depth.scheduled, depth.blocked, depth.parked, depth.failed]
     cells = [
         queue.name, str(depth.ready), oldest, *map(str, counts), str(queue.hour.succeeded), str(queue.hour.failed),
-        str(queue.workers), _settings(queue),
+        str(queue.hour.retried), str(queue.workers), _settings(queue),
     ]  # fmt: skip
     return cells, "warning" if queue.paused else ""
 

@@ -43,6 +43,19 @@ class EndedJobs(NamedTuple):
     failures_since: int | None
 
 
+class RetriedRuns(NamedTuple):
+    """So many runs of a queue's jobs failed or were lost, and did not end the job, in a bucket as those of EndedJobs.
+
+    `exact` unless they were estimated from a part.
+    """
+
+    queue: str
+    fine: bool
+    start: int
+    runs: int
+    exact: bool
+
+
 class SampledJobs(NamedTuple):
     """So many jobs of a queue and a state in a sample, which is `share` of the table; those that ended by bucket."""
 
@@ -95,6 +108,12 @@ class OverviewStatements(StatementManager):
         """Return what ended within a day, in buckets, as far as the newest `limit` jobs and `failures` go."""
         params = {"limit": limit, "failures": failures, "now": now}
         return [EndedJobs(*row) for row in self.rows("count_ended", params, on)]
+
+    def count_retried(
+        self, *, limit: int, now: dt.datetime | None = None, on: Connection | None = None
+    ) -> list[RetriedRuns]:
+        """Return the runs within a day that were retried; `limit` are read of the last hour, and of the day before."""
+        return [RetriedRuns(*row) for row in self.rows("count_retried", {"limit": limit, "now": now}, on)]
 
     def sample_jobs(
         self, *, pages: int, now: dt.datetime | None = None, on: Connection | None = None

@@ -69,19 +69,39 @@ def test_those_that_were_ticked_are_cancelled(visitor: Visitor, user: User) -> N
     assert [state_of(job) for job in (*ticked, left)] == ["cancelled", "cancelled", "ready"]
 
 
+def test_a_queue_is_paused_from_the_list_of_its_jobs(visitor: Visitor, user: User) -> None:
+    page = visitor.page
+    JobFactory(queue="orders"), JobFactory(queue="default")
+    visitor.log_in(user())
+    visitor.go(LIST)
+    visitor.follow("orders")
+    for button, before, after in (("Pause", "not paused", "is paused"), ("Resume", "is paused", "not paused")):
+        expect(page.locator(".conveyor-queue")).to_contain_text(before)
+        visitor.assert_accessible()
+        visitor.follow(button)
+        visitor.press(button)
+        expect(page.locator(".messagelist")).to_contain_text(f"1 queue was {button.lower()}d.")
+        expect(page.locator(".conveyor-queue")).to_contain_text(after)
+        # The list is the same one still.
+        expect(page.locator("#result_list tbody tr")).to_have_count(1)
+
+
 def test_who_may_only_look_is_refused(visitor: Visitor, user: User) -> None:
     job, page = JobFactory(failed=True), visitor.page
     visitor.log_in(user("view_job"))
-    visitor.go(LIST)
+    visitor.go(f"{LIST}?queue={job.queue}")
+    expect(page.locator(".conveyor-queue")).to_contain_text("not paused")
+    expect(page.get_by_role("link", name="Pause", exact=True)).to_have_count(0)
     expect(page.locator('select[name="action"]')).to_have_count(0)
     visitor.go(f"{LIST}{job.pk}/change/")
     expect(page.get_by_role("link", name=re.compile("Retry|Cancel|Run"))).to_have_count(0)
     for name in ("retry", "cancel", "run-now", "edit"):
         assert visitor.go(f"{LIST}{job.pk}/do/{name}/").status == 403
-    assert visitor.go(f"{LIST}retry-matching/?state=failed").status == 403
+    for path in (f"{LIST}retry-matching/?state=failed", f"/admin/conveyor/queue/{job.queue}/do/pause/?jobs=queue"):
+        assert visitor.go(path).status == 403
     assert state_of(job) == "failed"
     # The browser says of each page that was refused that it was refused, and nothing else.
-    assert len(visitor.complaints) == 5
+    assert len(visitor.complaints) == 6
     assert all("403" in complaint for complaint in visitor.complaints)
     visitor.complaints.clear()
 

@@ -21,7 +21,7 @@ from ..support.factories import JobFactory, WorkerFactory, in_seconds, new_job, 
 
 pytestmark = pytest.mark.django_db
 
-NOTHING = Ended(succeeded=Count(), failed=Count(), cancelled=Count())
+NOTHING = Ended(succeeded=Count(), failed=Count(), cancelled=Count(), retried=Count())
 
 
 def in_line(jobs: int, *, queue: str) -> None:
@@ -137,8 +137,8 @@ class TestBeyondTheBounds:
         made.CronFactory.create_batch(5)
         with CaptureQueriesContext(connection) as many:
             overview("default")
-        # The clock, what ended, workers and their runs, three for queues, pauses, cron, tables.
-        assert len(many) == len(few) == 10
+        # The clock, what ended, what was retried, workers and their runs, three for queues, pauses, cron, tables.
+        assert len(many) == len(few) == 11
 
 
 class TestRates:
@@ -168,11 +168,38 @@ class TestRates:
             (3, replace(NOTHING, failed=Count(1))),
             (0, replace(NOTHING, succeeded=Count(1))),
         ]
-        assert history.last_hour == Ended(succeeded=Count(1), failed=Count(1), cancelled=Count(1))
-        assert history.last_day == Ended(succeeded=Count(2), failed=Count(1), cancelled=Count(1))
+        assert history.last_hour == replace(NOTHING, succeeded=Count(1), failed=Count(1), cancelled=Count(1))
+        assert history.last_day == replace(NOTHING, succeeded=Count(2), failed=Count(1), cancelled=Count(1))
         assert sum(bucket.ended.succeeded.jobs for bucket in history.day) == 2
         assert found.history() == history
         assert found.history("b").last_day == NOTHING
+
+    def test_runs_that_were_retried_are_counted_beside_the_jobs_that_ended(self):
+        moment = Moment("default")
+        minute = moment.now.replace(second=0, microsecond=0)
+        for ago, name in ((150, "a"), (3, "b"), (3, "a")):
+            made.AttemptFactory(job_id=JobFactory(queue=name).pk, finished_at=minute - dt.timedelta(minutes=ago))
+        found = rates(moment)
+        assert found.last_hour("a") == found.last_hour("b") == replace(NOTHING, retried=Count(1))
+        assert found.last_day("a") == replace(NOTHING, retried=Count(2))
+        told = {
+            int((minute - bucket.start).total_seconds() / 60): bucket.ended
+            for bucket in found.history().hour
+            if bucket.ended != NOTHING
+        }
+        assert told == {3: replace(NOTHING, retried=Count(2))}
+        assert sum(bucket.ended.retried.jobs for bucket in found.history().day) == 3
+        # A queue of which no job is in line, nor has ended.
+        assert {"a", "b"} <= found.queues
+
+    def test_more_of_them_are_estimated(self):
+        job = JobFactory(queue="a")
+        for version in range(64):
+            made.AttemptFactory(job_id=job.pk, lease_version=version)
+        assert rates(Moment("default", retried=64)).last_hour("a").retried == Count(64)
+        found = rates(Moment("default", retried=8)).last_hour("a").retried
+        assert not found.exact
+        assert 32 <= found.jobs <= 96
 
 
 class TestWorkers:

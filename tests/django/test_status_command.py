@@ -44,13 +44,18 @@ class TestText:
     def test_a_queue(self):
         JobFactory.create_batch(3, queue="a", run_at=in_seconds(-300))
         JobFactory.create_batch(2, queue="a", failed=True)
-        JobFactory(queue="a", succeeded=True)
+        job = JobFactory(queue="a", succeeded=True)
+        for version in range(7):
+            made.AttemptFactory(job_id=job.pk, lease_version=version)
         made.QueueFactory(name="a", paused=True, exact_cap=4)
         WorkerFactory(queues=["a"])
-        cells = row(told(), "a")
+        lines = told()
+        assert "Last hour: 1 succeeded, 2 failed, 0 cancelled; 7 runs retried" in lines
+        assert "Last day:  1 succeeded, 2 failed, 0 cancelled; 7 runs retried" in lines
+        cells = row(lines, "a")
         assert cells[:2] == ["a", "3"]
         assert cells[2] in {"5 min", "6 min"}
-        assert cells[3:] == ["0", "0", "0", "0", "2", "1", "2", "1", "paused, cap 4"]
+        assert cells[3:] == ["0", "0", "0", "0", "2", "1", "2", "7", "1", "paused, cap 4"]
 
     def test_a_worker_and_what_it_runs(self):
         worker = WorkerFactory(host="web1", pid=7, slots=5, queues=["a", "b"], started_at=in_seconds(-7300))

@@ -80,6 +80,20 @@ def test_a_search_looks_on_the_chosen_server(shard: str, admin_client: Client) -
     assert not admin_client.get(JOBS, {"q": "k"}).context["cl"].result_list
 
 
+def test_a_list_of_one_queue_s_jobs_tells_and_sets_the_pause_of_its_server(
+    queues: tuple[Queue, Queue], admin_client: Client
+) -> None:
+    _, there = queues
+    for label, verb, paused in (("Pause", "pause", True), ("Resume", "resume", False)):
+        page = admin_client.get(JOBS, {"database": "other", "queue": "orders"}).content.decode()
+        assert ("is not paused" in page) is paused
+        [url] = re.findall(rf'<a class="button" href="([^"]*)">{label}</a>', page)
+        assert url.startswith(f"/admin/conveyor/queue/{admin.utils.quote(key_of(there))}/do/{verb}/?")
+        response = admin_client.post(url, {"confirmed": "yes", "token": "0" * 32})
+        assert response["Location"] == f"{JOBS}?database=other&queue=orders"
+        assert [Queue.objects.using(alias).get().paused for alias in ("default", "other")] == [False, paused]
+
+
 def test_a_row_s_page_is_its_server_s_and_says_so(shard: str, admin_client: Client) -> None:
     anything.using(queue_name="orders").enqueue("on the second server")
     [job] = Job.objects.using(shard).all()

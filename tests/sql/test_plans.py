@@ -60,11 +60,13 @@ INDEXES: dict[str, set[str]] = {
     "find_ended_workflows": {WORKFLOW_OPEN},
     "find_late_edges": {PRIMARY},
     "retry_workflow": {PRIMARY},
+    "count_retried": {PRIMARY},
 }
 # Which statements may walk an index from its end: all that runs, and the head of an order.
 WALKED = {
     "claim_jobs": {RUNNING}, "unpark_tasks": {PARKED_TASK}, "prune_permits": {"conveyor_permit_pkey"},
     "rescue_jobs": {RUNNING}, "next_due": {SCHEDULED}, "list_queues": {READY},
+    "count_retried": {"conveyor_attempt_pkey"},
     "find_ended_workflows": {"conveyor_workflow_open"}, "find_late_edges": {"conveyor_dependency_open"},
 }  # fmt: skip
 # What also runs on a caller's connection, without pinned plans.

@@ -27,6 +27,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "count_ready": {"limit": 100},
     "count_states": {"limit": 100},
     "count_ended": {"limit": 100, "failures": 100, "now": None},
+    "count_retried": {"limit": 100, "now": None},
     "declare_crons": {
         "names": ["a"], "expressions": ["* * * * *"], "zones": ["UTC"], "tasks": ["t"], "args": ["[]"],
         "kwargs": ["{}"], "queues": [None], "missed": ["latest"], "max_missed": [100], "overlaps": ["allow"],

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from ...managers.jobs import JobManager
     from ...managers.overview import SampledJobs
 
-# Jobs that a statement counts one by one, where an index alone is read and where rows are; pages that a sample reads.
+# Jobs that a statement counts one by one, where an index alone is read and where rows are; runs that were retried, of
+# which as many are read in an hour as in the day before it; pages that a sample reads.
 # Each costs some 10 to 40 ms, however many jobs there are.
 COUNTED: Final = 10_000
 ENDED_COUNTED: Final = 5_000
+RETRIED_COUNTED: Final = 1_000
 SAMPLED_PAGES: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Count(Answer):
-    """A number of jobs; an estimate unless `exact`."""
+    """A number of jobs, or of runs; an estimate unless `exact`."""
 
     jobs: int = 0
     exact: bool = True
@@ -76,11 +78,13 @@ class Moment:
     """One look at one database: everything that it finds is reckoned by the database's clock at its beginning."""
 
     def __init__(
-        self, alias: str, *, counted: int = COUNTED, ended: int = ENDED_COUNTED, pages: int = SAMPLED_PAGES
-    ) -> None:
+        self, alias: str, *, counted: int = COUNTED, ended: int = ENDED_COUNTED, retried: int = RETRIED_COUNTED,
+        pages: int = SAMPLED_PAGES,
+    ) -> None:  # fmt: skip
         self.alias = alias
         self.counted = counted
         self.ended_counted = ended
+        self.retried_counted = retried
         self._pages = pages
 
     @cached_property

@@ -6,7 +6,7 @@ import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...states import TERMINAL, JobState
 from ..answers import Answer
@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 # Seconds of a bucket, and how many buckets there are.
 MINUTE, HOUR = 60, 3600
 MINUTES, HOURS = 60, 24
+# What is counted beside the states in which jobs end.
+_RETRIED: Final = "retried"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended(Answer):
-    """So many jobs ended in each way."""
+    """So many jobs ended in each way; and so many runs failed or were lost whose job is tried again."""
 
     succeeded: Count
     failed: Count
     cancelled: Count
+    retried: Count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +57,12 @@ class _Place(NamedTuple):
     start: int
 
 
-# The start of a bucket in seconds, or None for all of them; and a state.
+# The start of a bucket in seconds, or None for all of them; and a state, or _RETRIED.
 _Cell = tuple[int | None, str]
 
 
 class Rates:
-    """What ended within the last day, by its rows: a job that was requeued or pruned is not in it."""
+    """What ended within the last day, by its rows: a job that was requeued or pruned has not ended."""
 
     def __init__(self, now: dt.datetime) -> None:
         self._now = int(now.timestamp())
@@ -72,7 +75,7 @@ class Rates:
 
     @property
     def queues(self) -> set[str]:
-        """The queues of which any job ended."""
+        """The queues of which any job ended, or was retried."""
         return {queue for queue in self._tallies if queue is not None}
 
     def history(self, queue: str | None = None) -> History:
@@ -119,6 +122,7 @@ class _Tally:
             succeeded=self._count(width, (start, JobState.SUCCEEDED)),
             failed=self._count(width, (start, JobState.FAILED)),
             cancelled=self._count(width, (start, JobState.CANCELLED)),
+            retried=self._count(width, (start, _RETRIED)),
         )
 
     def _increase(self, width: int, start: int, state: str, jobs: int, *, exact: bool) -> None:
@@ -133,7 +137,7 @@ class _Tally:
 
 
 def rates(moment: Moment) -> Rates:
-    """Return what ended: counted as far back as that reaches, estimated before it."""
+    """Return what ended: counted as far back as that reaches, estimated before it; and what was retried."""
     found = Rates(moment.now)
     rows = moment.statements().count_ended(limit=moment.ended_counted, failures=moment.counted, now=moment.now)
     for row in rows:
@@ -141,6 +145,8 @@ def rates(moment: Moment) -> Rates:
             found.add(_Place(row.queue, row.state, row.fine, row.start), row.jobs, exact=True)
     for place, jobs in _estimates(moment, rows):
         found.add(place, jobs, exact=False)
+    for run in moment.statements().count_retried(limit=moment.retried_counted, now=moment.now):
+        found.add(_Place(run.queue, _RETRIED, run.fine, run.start), run.runs, exact=run.exact)
     return found
 
 
