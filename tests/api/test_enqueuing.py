@@ -167,7 +167,8 @@ def test_arguments_that_are_too_large_are_too_large(api: Api, settings) -> None:
 
 
 def test_an_enqueue_is_no_part_of_the_request_s_transaction(api: Api) -> None:
-    assert resolve(f"{ROOT}/jobs").func._non_atomic_requests == {"default"}
+    # And of those that another test may have had when the URLs were read.
+    assert "default" in resolve(f"{ROOT}/jobs").func._non_atomic_requests
 
 
 def test_another_backend_is_the_project_s_mistake(api: Api, settings) -> None:
