@@ -111,7 +111,7 @@ def test_the_examples_of_answers_fit_their_models(api: Api) -> None:
     document = answer(api.get("/openapi.json"))
     models = document["components"]["schemas"]
     shown = {name: model["examples"] for name, model in models.items() if "examples" in model}
-    assert {"NewJob", "Batch", "Job", "Enqueued", "Queue", "ProblemDetails"} <= set(shown)
+    assert {"NewJob", "Batch", "Job", "Enqueued", "Queue", "QueueSettings", "ProblemDetails"} <= set(shown)
     for name, examples in shown.items():
         validator = validator_for({"$ref": f"#/components/schemas/{name}", "components": document["components"]})
         for example in examples:

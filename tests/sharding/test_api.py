@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connections
+from django.test.utils import CaptureQueriesContext
 
 from conveyor_django.models import ApiToken, Job, Queue
 
@@ -66,6 +68,20 @@ def test_a_queue_is_paused_on_its_own_server(api, shard: str) -> None:
     assert (Queue.objects.count(), Queue.objects.using(shard).get().paused) == (0, True)
     listed = {queue["name"]: queue["paused"] for queue in answer(api.get("/queues"))["queues"]}
     assert (listed["orders"], listed["default"]) == (True, False)
+
+
+def test_queues_are_told_from_their_own_servers_and_no_other_is_asked(api, shard: str) -> None:
+    JobFactory()
+    for order in range(2):
+        answer(api.enqueue(SETTLE, order), 201)
+    # Once it lived here.
+    JobFactory(queue="orders")
+    ready = {queue["name"]: queue["depth"]["ready"]["jobs"] for queue in answer(api.get("/queues"))["queues"]}
+    assert (ready["default"], ready["orders"]) == (1, 2)
+    with CaptureQueriesContext(connections[shard]) as captured:
+        listed = answer(with_token("read", queues=["default"]).get("/queues"))["queues"]
+    assert [queue["name"] for queue in listed] == ["default"]
+    assert not captured.captured_queries
 
 
 def test_ready_looks_at_both(api, shard: str) -> None:
