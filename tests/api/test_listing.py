@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from conveyor_django.api.inputs import MAX_PAGE
 from conveyor_django.operate import walk
 
 from ..support.factories import JobFactory, in_seconds
@@ -46,6 +47,12 @@ def test_pages_are_the_whole_the_newest_first(api: Api) -> None:
         assert listed(api, limit=limit) == everything
     first = answer(api.get("/jobs", {"limit": 7}))
     assert first["next"] is None
+
+
+def test_a_page_has_fifty_jobs_where_nothing_is_said_and_two_hundred_at_most(api: Api) -> None:
+    JobFactory.create_batch(201)
+    sizes = [len(ids(answer(api.get("/jobs", query)))) for query in ({}, {"limit": MAX_PAGE})]
+    assert sizes == [50, 200]
 
 
 def test_a_job_that_comes_meanwhile_shifts_no_page(api: Api) -> None:
