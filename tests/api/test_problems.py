@@ -10,6 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from conveyor_django.api import jobs
+from conveyor_django.api.problems import too_many
 from conveyor_django.models import Job
 
 from .client import NOTE, ROOT, Api, answer, problem, with_token
@@ -58,6 +59,11 @@ def test_too_many_requests_of_one_token(settings: Settings) -> None:
     problem(response, 429, "too-many-requests")
     assert 1 <= int(response["Retry-After"]) <= 20
     answer(other.get("/queues"))
+
+
+@pytest.mark.parametrize(("seconds", "header"), [(0.001, "1"), (1.0, "1"), (1.2, "2"), (60.0, "60")])
+def test_who_waits_as_long_as_it_says_does_not_come_too_early(seconds: float, header: str) -> None:
+    assert too_many("Wait.", seconds).headers == {"Retry-After": header}
 
 
 @pytest.mark.parametrize("error", [OperationalError("the server is gone"), InterfaceError("closed")])
