@@ -22,6 +22,13 @@ def visible(alias: str, queues: Queues) -> QuerySet[Job]:
     return jobs if queues is None else jobs.filter(queue__in=sorted(queues))
 
 
+def databases_of(queues: Queues) -> list[str]:
+    """Return the databases that these queues (None: any queues) live in."""
+    settings = conveyor_settings()
+    theirs = None if queues is None else set(map(settings.database_of, queues))
+    return [alias for alias in settings.databases if theirs is None or alias in theirs]
+
+
 def page_of(asked: JobFilter, queues: Queues, cursor: Cursor | None) -> tuple[list[tuple[str, Job]], Cursor | None]:
     """Return a page's jobs, each with its database, and where the list goes on: None at its end.
 
@@ -43,9 +50,7 @@ def page_of(asked: JobFilter, queues: Queues, cursor: Cursor | None) -> tuple[li
 
 def _aliases(queues: Queues, cursor: Cursor | None) -> list[str]:
     """Return the databases that these queues live in, from that of the cursor on."""
-    settings = conveyor_settings()
-    theirs = None if queues is None else set(map(settings.database_of, queues))
-    aliases = [alias for alias in settings.databases if theirs is None or alias in theirs]
+    aliases = databases_of(queues)
     if cursor is None:
         return aliases
     if cursor.alias not in aliases:

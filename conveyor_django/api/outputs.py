@@ -26,6 +26,14 @@ _INSPECTION: Final[dict[str, Any]] = {
         }
     ],
 }  # fmt: skip
+_QUEUE: Final[dict[str, Any]] = {
+    "name": "orders", "paused": False, "soft_cap": None, "exact_cap": 4, "key_cap": None,
+}  # fmt: skip
+_DEPTH: Final[dict[str, Any]] = {
+    "blocked": {"jobs": 0, "exact": True}, "scheduled": {"jobs": 31_400, "exact": False},
+    "ready": {"jobs": 12, "exact": True}, "parked": {"jobs": 0, "exact": True},
+    "running": {"jobs": 4, "exact": True}, "failed": {"jobs": 1, "exact": True},
+}  # fmt: skip
 
 
 class Enqueued(BaseModel):
@@ -143,20 +151,47 @@ class RetriedJob(BaseModel):
     id: str
 
 
-class Queue(BaseModel):
-    """A queue and its settings."""
+class QueueSettings(BaseModel):
+    """What is set for a queue. How many jobs it has is not said here: `listQueues` tells that."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"name": "orders", "paused": False, "soft_cap": None, "exact_cap": 4, "key_cap": None}]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [_QUEUE]})
 
     name: str
     paused: bool
     soft_cap: int | None
     exact_cap: int | None
     key_cap: int | None
+
+
+class Count(BaseModel):
+    """A number of jobs."""
+
+    jobs: int
+    exact: bool = Field(description="False for an estimate, which is made where a database has many jobs of a state.")
+
+
+class Depth(BaseModel):
+    """A queue's jobs by state."""
+
+    blocked: Count
+    scheduled: Count
+    ready: Count = Field(description="Those in line: a worker that has a slot may claim them.")
+    parked: Count = Field(description="Ready, but out of line: their key has no free place, or their task is paused.")
+    running: Count
+    failed: Count = Field(description="Those whose rows are kept, however old.")
+
+
+class Queue(QueueSettings):
+    """A queue: its settings, and how it stands. Names and numbers are those of `conveyor_status --json`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [_QUEUE | {"depth": _DEPTH, "oldest_ready_seconds": 14.25}]}
+    )
+
+    depth: Depth
+    oldest_ready_seconds: float | None = Field(
+        description="How long the job in line that has been ready longest has been so; null where none is."
+    )
 
 
 class Queues(BaseModel):

@@ -32,8 +32,8 @@ class Api:
         return self.send(path, b"" if body is None else json.dumps(body).encode(), **headers)
 
     def send(self, path: str, body: bytes, *, kind: str = "application/json", **headers: str) -> HttpResponse:
-        """Send bytes."""
-        return self.client.generic("POST", ROOT + path, body, content_type=kind, headers=self._headers(headers))
+        """Send bytes, with the header of their kind also where there are none."""
+        return self.client.generic("POST", ROOT + path, body, kind, headers=self._headers(headers), CONTENT_TYPE=kind)
 
     def enqueue(self, task: str = NOTE, *args: Any, key: str | None = None, **job: Any) -> HttpResponse:
         headers = {} if key is None else {"Idempotency-Key": key}

@@ -7,8 +7,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from conveyor_django.conf import MAX_KEY_LENGTH
 from conveyor_django.models import Job
+from conveyor_django.registry import offer
 
+from . import tasks
 from .client import NOTE, SECRET, SETTLE, Api, answer, pointers, problem, with_token
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +55,13 @@ def test_one_bad_job_keeps_all_from_being_stored_and_every_bad_one_is_named(api:
     assert not Job.objects.exists()
 
 
+@pytest.mark.parametrize("key", ["", "ä", "a\nb", "k" * (MAX_KEY_LENGTH + 1), 1, [], "conveyor:x"])
+def test_a_key_that_is_none_is_refused(api: Api, key: object) -> None:
+    body = problem(batch(api, {"task": NOTE}, {"task": NOTE, "idempotency_key": key}), 422)
+    assert pointers(body) == ["#/jobs/1" if key == "conveyor:x" else "#/jobs/1/idempotency_key"]
+    answer(batch(api, {"task": NOTE, "idempotency_key": "k" * MAX_KEY_LENGTH}), 201)
+
+
 def test_a_key_of_other_work_keeps_all_from_being_stored(api: Api) -> None:
     answer(batch(api, {"task": NOTE, "args": ["private"], "idempotency_key": "k"}), 201)
     refused = batch(api, {"task": NOTE}, {"task": NOTE, "args": [1], "idempotency_key": "k"})
@@ -59,6 +69,13 @@ def test_a_key_of_other_work_keeps_all_from_being_stored(api: Api) -> None:
     assert "private" not in str(body)
     assert pointers(body) == ["#/jobs/1"]
     assert Job.objects.count() == 1
+
+
+def test_of_two_queues_with_the_same_key_the_one_that_is_in_the_way_is_named(api: Api) -> None:
+    other = {"task": NOTE, "args": [1], "idempotency_key": "k"}
+    answer(batch(api, other), 201)
+    body = problem(batch(api, other | {"queue": "orders"}, other | {"args": [2]}), 422, "idempotency-key-reused")
+    assert pointers(body) == ["#/jobs/1"]
 
 
 def test_a_key_in_the_header_names_one_job_and_not_a_batch(api: Api) -> None:
@@ -84,6 +101,18 @@ def test_a_queue_that_is_not_the_token_s_is_refused_with_the_rest(db: None) -> N
     refused = batch(api, {"task": NOTE}, {"task": SETTLE, "args": [1]})
     assert pointers(problem(refused, 403, "forbidden")) == ["#/jobs/1"]
     assert not Job.objects.exists()
+
+
+def test_a_batch_is_for_one_backend(api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    conveyor = {"BACKEND": "conveyor_django.backend.ConveyorBackend", "QUEUES": []}
+    settings.TASKS = {"default": conveyor, "second": conveyor}
+    monkeypatch.setattr(tasks, "elsewhere", tasks.note.using(backend="second"), raising=False)
+    elsewhere = "tests.api.tasks.elsewhere"
+    offer(elsewhere)
+    body = problem(batch(api, {"task": NOTE}, {"task": elsewhere}), 422)
+    assert pointers(body) == ["#/jobs/1"]
+    assert "another place" in body["detail"]
+    assert answer(batch(api, {"task": elsewhere}, {"task": elsewhere}), 201)
 
 
 def test_the_trace_of_the_request_is_every_job_s(api: Api) -> None:

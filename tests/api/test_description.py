@@ -94,6 +94,19 @@ def test_many_answers_are_as_the_document_says(schema: Any, api: Api, name: str,
     run(schema, api, name, mode, LONG)
 
 
+def test_it_says_how_each_call_may_be_refused(api: Api) -> None:
+    paths = answer(api.get("/openapi.json"))["paths"].values()
+    calls = {call["operationId"]: (method, call) for path in paths for method, call in path.items()}
+    for name, (method, call) in calls.items():
+        said = {int(status) for status in call["responses"]}
+        caller, body = {401, 403, 429}, {400, 413, 415}
+        assert {500, 503} <= said, name
+        assert said & caller == (set() if name in {"live", "ready"} else caller), name
+        assert said & body == (body if method == "post" else set()), name
+    conflicts = {name for name, (_, call) in calls.items() if "409" in call["responses"]}
+    assert conflicts == {"enqueueJob", "enqueueJobs", "cancelJob", "retryJob"}
+
+
 @pytest.mark.parametrize("body", ["NewJob", "Batch"])
 def test_the_examples_are_as_the_document_says_and_only_their_task_is_not_there(api: Api, body: str) -> None:
     document = answer(api.get("/openapi.json"))
@@ -111,7 +124,7 @@ def test_the_examples_of_answers_fit_their_models(api: Api) -> None:
     document = answer(api.get("/openapi.json"))
     models = document["components"]["schemas"]
     shown = {name: model["examples"] for name, model in models.items() if "examples" in model}
-    assert {"NewJob", "Batch", "Job", "Enqueued", "Queue", "ProblemDetails"} <= set(shown)
+    assert {"NewJob", "Batch", "Job", "Enqueued", "Queue", "QueueSettings", "ProblemDetails"} <= set(shown)
     for name, examples in shown.items():
         validator = validator_for({"$ref": f"#/components/schemas/{name}", "components": document["components"]})
         for example in examples:

@@ -8,6 +8,7 @@ import json
 import pytest
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connection
+from django.http import HttpResponse
 from django.urls import resolve
 from pytest_django import Settings
 
@@ -104,15 +105,39 @@ def test_ten_megabytes_are_refused_before_they_are_read(api: Api, monkeypatch: p
     problem(api.send("/jobs", body), 413)
 
 
-def test_a_body_whose_length_nobody_has_told_is_bounded_too(api: Api, settings: Settings) -> None:
-    """As an ASGI server passes it on."""
-    settings.CONVEYOR = {"API_MAX_BODY_BYTES": 1000}
+def sent_without_its_length(api: Api, stream: io.BytesIO) -> HttpResponse:
+    """Send a body as an ASGI server passes it on."""
     headers = [(b"content-type", b"application/json"), (b"authorization", f"Bearer {api.token}".encode())]
     scope = {"type": "http", "method": "POST", "path": f"{ROOT}/jobs", "query_string": b"", "headers": headers}
-    request = ASGIRequest(scope, io.BytesIO(body_with(json.dumps(["x" * 2000]))))
+    request = ASGIRequest(scope, stream)
     match = resolve(request.path)
     request.resolver_match = match
-    problem(match.func(request), 413, "too-large")
+    return match.func(request)
+
+
+def test_a_body_whose_length_nobody_has_told_is_bounded_too(api: Api, settings: Settings) -> None:
+    settings.CONVEYOR = {"API_MAX_BODY_BYTES": 1000}
+    stream = io.BytesIO(body_with(json.dumps(["x" * 2000])))
+    problem(sent_without_its_length(api, stream), 413, "too-large")
+    # One more than may be, to know that there are more.
+    assert stream.tell() == 1001
+
+
+def test_a_body_of_just_the_limit_is_read(api: Api, settings: Settings) -> None:
+    body = body_with(json.dumps(["\0"]))
+    settings.CONVEYOR = {"API_MAX_BODY_BYTES": len(body)}
+    for response in (api.send("/jobs", body), sent_without_its_length(api, io.BytesIO(body))):
+        problem(response, 422)
+    for response in (api.send("/jobs", body + b" "), sent_without_its_length(api, io.BytesIO(body + b" "))):
+        problem(response, 413, "too-large")
+
+
+def test_a_body_that_breaks_off(api: Api) -> None:
+    class Broken(io.BytesIO):
+        def read(self, *_: object) -> bytes:
+            raise OSError("the client is gone")
+
+    assert "gone" not in str(problem(sent_without_its_length(api, Broken()), 400, "unreadable"))
 
 
 def test_a_body_of_another_kind_is_refused(api: Api) -> None:
@@ -124,6 +149,8 @@ def test_a_body_of_another_kind_is_refused(api: Api) -> None:
     ):
         problem(api.send("/jobs", b"task=" + NOTE.encode(), kind=kind), 415, "not-json")
     problem(api.send("/jobs", body_with("[]"), kind="application/json; charset=utf-16"), 415, "not-json")
+    for charset in ("utf-8", "UTF-8", "utf8"):
+        problem(api.send("/jobs", body_with("'"), kind=f"application/json; charset={charset}"), 400, "broken-json")
 
 
 def test_a_multitude_of_errors_is_counted_and_not_listed(api: Api) -> None:

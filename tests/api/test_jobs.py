@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import datetime as dt
+from collections.abc import Callable
 
+import pytest
+from django.http import HttpResponse
+from pytest_django import Settings
+
+from conveyor_django.api import jobs
+from conveyor_django.api.shown import MAX_FAILURES
 from conveyor_django.models import Job
 from conveyor_django.operate.explain import explain
 
@@ -51,6 +58,22 @@ def test_arguments_and_errors_are_for_the_verb_inspect(failed: Job) -> None:
     assert (failure["run"], failure["ended_by"], failure["error"]) == (1, "fail", "builtins.ValueError")
 
 
+def test_of_many_failures_the_newest_are_shown_first(failed: Job) -> None:
+    for run in range(2, MAX_FAILURES + 3):
+        AttemptFactory(job=failed, number=run, lease_version=run)
+    inspection = answer(with_token("read", "inspect").get(f"/jobs/{name_of(failed)}"))["inspection"]
+    newest = MAX_FAILURES + 2
+    assert [failure["run"] for failure in inspection["failures"]] == list(range(newest, newest - MAX_FAILURES, -1))
+
+
+def test_times_have_their_offset_where_the_project_has_none(api: Api, settings: Settings) -> None:
+    name = name_of(JobFactory(run_at=dt.datetime(2030, 1, 31, 8, tzinfo=dt.UTC)))
+    settings.USE_TZ = False
+    assert dt.datetime.fromisoformat(answer(api.get(f"/jobs/{name}"))["run_at"]) == dt.datetime(
+        2030, 1, 31, 8, tzinfo=dt.UTC
+    )
+
+
 def test_a_result_is_shown_to_the_verb_inspect() -> None:
     job = JobFactory(succeeded=True, ledger__result={"paid": 10**40})
     assert answer(with_token("read", "inspect").get(f"/jobs/{name_of(job)}"))["inspection"]["result"] == {
@@ -73,6 +96,28 @@ def test_a_job_that_is_not_there(api: Api, name: str) -> None:
         api.post(f"/jobs/{name}/retry"),
     ):
         problem(response, 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    ("does", "call"),
+    [
+        ("cancel", lambda api, path: api.post(f"{path}/cancel")),
+        ("requeue", lambda api, path: api.post(f"{path}/retry")),
+        ("explain", lambda api, path: api.get(f"{path}/explain")),
+    ],
+    ids=["cancel", "retry", "explain"],
+)
+def test_a_job_that_is_pruned_in_the_same_moment(
+    api: Api, failed: Job, monkeypatch: pytest.MonkeyPatch, does: str, call: Callable[[Api, str], HttpResponse]
+) -> None:
+    really = getattr(jobs, does)
+
+    def after_the_prune(name: str) -> object:
+        Job.objects.filter(pk=failed.pk).delete()
+        return really(name)
+
+    monkeypatch.setattr(jobs, does, after_the_prune)
+    problem(call(api, f"/jobs/{name_of(failed)}"), 404, "not-found")
 
 
 def test_a_job_is_explained_to_who_may_inspect(failed: Job) -> None:

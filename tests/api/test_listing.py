@@ -6,11 +6,15 @@ import base64
 import datetime as dt
 import itertools
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from conveyor_django.api import listing
+from conveyor_django.api.inputs import MAX_PAGE
+from conveyor_django.models import Job
 from conveyor_django.operate import walk
 
 from ..support.factories import JobFactory, in_seconds
@@ -48,6 +52,12 @@ def test_pages_are_the_whole_the_newest_first(api: Api) -> None:
     assert first["next"] is None
 
 
+def test_a_page_has_fifty_jobs_where_nothing_is_said_and_two_hundred_at_most(api: Api) -> None:
+    JobFactory.create_batch(201)
+    sizes = [len(ids(answer(api.get("/jobs", query)))) for query in ({}, {"limit": MAX_PAGE})]
+    assert sizes == [50, 200]
+
+
 def test_a_job_that_comes_meanwhile_shifts_no_page(api: Api) -> None:
     jobs = [JobFactory() for _ in range(4)]
     first = answer(api.get("/jobs", {"limit": 2}))
@@ -68,6 +78,9 @@ def test_filters(api: Api) -> None:
     hour_ago = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=30)).isoformat()
     assert listed(api, created_before=hour_ago) == names(old)
     assert listed(api, created_after=hour_ago) == names(other, failed, ready)
+    just_then = failed.created_at.isoformat()
+    assert listed(api, created_after=just_then) == names(other)
+    assert listed(api, created_before=just_then) == names(old, ready)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +121,27 @@ def encoded(text: str) -> str:
     "cursor",
     [
         "", "x", "!!!", "ä", "_" * 200, "=" * 8, encoded("default"), encoded("elsewhere:1"), encoded("default:0"),
-        encoded(f"default:{2**63}"), encoded("default:1; DROP TABLE conveyor_job"), encoded("default:\x00"),
+        encoded(f"default:{2**63}"),  encoded("default:1; DROP TABLE conveyor_job"), encoded("default:\x00"),
+        "!" + encoded("default:1"),
     ],
 )  # fmt: skip
 def test_a_cursor_that_no_list_has_given_is_refused(api: Api, cursor: str) -> None:
     assert pointers(problem(api.get("/jobs", {"cursor": cursor}), 422)) == ["cursor"]
+
+
+def test_a_job_that_changes_while_it_is_looked_for_is_not_shown_as_what_it_was(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = JobFactory()
+    really = listing._found
+
+    def then_changed(*arguments: Any) -> Any:
+        found = really(*arguments)
+        Job.objects.filter(pk=job.pk).update(state="cancelled", ready_seq=None, finished_at=in_seconds(0))
+        return found
+
+    monkeypatch.setattr(listing, "_found", then_changed)
+    assert answer(api.get("/jobs", {"state": "ready"}))["jobs"] == []
 
 
 def test_a_token_lists_the_jobs_of_its_queues(db: None) -> None:

@@ -10,6 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from conveyor_django.api import jobs
+from conveyor_django.api.problems import too_many
 from conveyor_django.models import Job
 
 from .client import NOTE, ROOT, Api, answer, problem, with_token
@@ -24,7 +25,8 @@ def test_an_unknown_address(path: str) -> None:
     if path == "":
         path = "/x"
     for method in ("GET", "POST", "DELETE"):
-        problem(Client().generic(method, ROOT + path, content_type="application/json"), 404, "not-found")
+        client = Client(enforce_csrf_checks=True)
+        problem(client.generic(method, ROOT + path, content_type="application/json"), 404, "not-found")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,8 @@ def test_an_unknown_address(path: str) -> None:
 )  # fmt: skip
 def test_another_method(api: Api, path: str, allowed: str) -> None:
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - set(allowed.split(", ")):
-        response = api.client.generic(method, ROOT + path, content_type="application/json")
+        # What would be refused in the body of a POST is none of its business.
+        response = api.client.generic(method, ROOT + path, *([] if method == "POST" else [b"text", "text/plain"]))
         problem(response, 405, "method-not-allowed")
         assert response["Allow"] == allowed
 
@@ -56,6 +59,11 @@ def test_too_many_requests_of_one_token(settings: Settings) -> None:
     problem(response, 429, "too-many-requests")
     assert 1 <= int(response["Retry-After"]) <= 20
     answer(other.get("/queues"))
+
+
+@pytest.mark.parametrize(("seconds", "header"), [(0.001, "1"), (1.0, "1"), (1.2, "2"), (60.0, "60")])
+def test_who_waits_as_long_as_it_says_does_not_come_too_early(seconds: float, header: str) -> None:
+    assert too_many("Wait.", seconds).headers == {"Retry-After": header}
 
 
 @pytest.mark.parametrize("error", [OperationalError("the server is gone"), InterfaceError("closed")])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import logging
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
@@ -20,8 +22,9 @@ from conveyor_django import counting, enqueue_many, workflow
 from conveyor_django.metrics import databases, enqueued
 from conveyor_django.metrics.catalog import METRICS, Home
 from conveyor_django.models import Cron, Job
+from conveyor_django.operate.overview import Moment
 from tests.support import jobs
-from tests.support.connections import Connect
+from tests.support.connections import Connect, scalar
 from tests.support.databases import process_environment
 from tests.support.factories import CronFactory, JobFactory, QueueFactory, WorkerFactory
 
@@ -32,10 +35,15 @@ pytestmark = pytest.mark.django_db
 QUICK = "tests.support.jobs.quick"
 PRODUCER = """
 import django; django.setup()
+from conveyor_django.metrics import enqueued
 from conveyor_django.metrics.enqueued import count_enqueues
 from tests.support.jobs import quick
 count_enqueues()
 quick.enqueue("folder", "a")
+count_enqueues().count("orders", "elsewhere", 3)
+enqueued.MOST = 2
+for number in range(4):
+    count_enqueues().count(f"q{number}", "t", 1)
 """
 READER = """
 import django; django.setup()
@@ -122,6 +130,11 @@ def test_in_multiprocess_mode_one_process_tells_what_all_have_counted(tmp_path: 
     found = parsed(counted)
     # The one of the process that has ended, and its own.
     assert found.total("conveyor_enqueued_total", task=QUICK, queue="default", database="default") == 2
+    # Each queue's under its database.
+    assert found.total("conveyor_enqueued_total", queue="orders", database="other") == 3
+    # Those that are too many under one label.
+    assert found.total("conveyor_enqueued_total", queue="(other)", task="(other)") == 4
+    assert found.total("conveyor_enqueued_total") == 9
     # What the project counts is not given twice.
     assert {s.name for s in found.samples} == {"conveyor_enqueued_total"}
     found = parsed(read)
@@ -170,6 +183,7 @@ def test_a_late_cron_entry_and_a_broken_one(client: Client) -> None:
     CronFactory(name="late", expression="* * * * *", last_tick=timezone.now() - dt.timedelta(minutes=10))
     CronFactory(name="early", expression="0 0 1 1 *", last_tick=timezone.now())
     CronFactory(name="off", expression="* * * * *", enabled=False, last_tick=timezone.now() - dt.timedelta(minutes=10))
+    CronFactory(name="gone", expression="* * * * *", declared=True, last_tick=timezone.now() - dt.timedelta(minutes=10))
     CronFactory(name="broken")
     # By hand: neither the admin nor the model takes it.
     Cron.objects.filter(name="broken").update(expression="nonsense")
@@ -193,6 +207,7 @@ def test_what_takes_too_long_is_told_and_the_rest_is_read(
     client: Client, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(databases, "_PARTS", {name: databases._PARTS[name] for name in ("tables", "crons")})
+    before = scalar(connection, "SHOW statement_timeout")
     with connect() as locker, caplog.at_level(logging.WARNING, "conveyor.metrics"):
         locker.execute("BEGIN")
         locker.execute("LOCK TABLE conveyor_cron")
@@ -206,6 +221,25 @@ def test_what_takes_too_long_is_told_and_the_rest_is_read(
     assert not found.has("conveyor_cron_broken")
     # The request's own session is as it was.
     assert scrape(client).total("conveyor_database_read") == 2
+    assert scalar(connection, "SHOW statement_timeout") == before
+
+
+def test_a_look_has_its_time_in_all_and_each_part_what_is_left_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def limit(_: Moment) -> Iterator[databases.Number]:
+        text = "SELECT setting::integer FROM pg_settings WHERE name = 'statement_timeout'"
+        yield databases.Number("milliseconds", scalar(connection, text))
+
+    # It begins at 2, and may take 5 seconds.
+    monkeypatch.setattr(databases, "time", SimpleNamespace(monotonic=itertools.count(step=2).__next__))
+    monkeypatch.setattr(databases, "_PARTS", dict.fromkeys(["a", "b", "c"], limit))
+    told = databases.DatabaseNumbers("default").now()
+    assert [number.value for number in told if number.metric == "milliseconds"] == [3000, 1000, 1]
+
+
+def test_a_table_s_bytes_are_its_indexes_too(client: Client) -> None:
+    JobFactory()
+    size = scalar(connection, "SELECT pg_total_relation_size('conveyor_job')")
+    assert scrape(client).total("conveyor_table_bytes", table="conveyor_job") == size
 
 
 def test_many_scrapes_look_once(client: Client, django_assert_num_queries) -> None:
@@ -220,7 +254,9 @@ def test_many_scrapes_look_once(client: Client, django_assert_num_queries) -> No
 # -- who may ask --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [None, "", "s3crét", "Bearer ", "Bearer s3cré", "Bearer s3crétt", "Basic s3crét"])
+@pytest.mark.parametrize(
+    "given", [None, "", "s3crét", "Bearer ", "Bearer s3cré", "Bearer s3crétt", "Basic s3crét", "Digest s3crét"]
+)
 def test_without_the_token_nothing_is_told(client: Client, given: str | None) -> None:
     # As a server hands a header's bytes on (PEP 3333).
     headers = {} if given is None else {"authorization": given.encode().decode("latin-1")}
@@ -242,6 +278,11 @@ def test_it_only_answers_who_reads(client: Client) -> None:
     assert client.post("/metrics/").status_code == 405
     assert client.head("/metrics/").status_code == 200
     assert "no-store" in client.get("/metrics/").headers["Cache-Control"]
+
+
+def test_middleware_that_asks_everybody_to_log_in_leaves_it_alone(client: Client, settings: Settings) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "django.contrib.auth.middleware.LoginRequiredMiddleware"]
+    assert scrape(client).samples
 
 
 def test_it_is_no_part_of_a_project_s_transactions() -> None:

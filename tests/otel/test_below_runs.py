@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import transaction
+from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
-from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 from conveyor_django import ConveyorContext
@@ -74,6 +74,34 @@ def test_a_step_that_is_remembered_says_so_and_one_that_fails_too(bench: Bench, 
     assert (failed.status.status_code, failed.attributes["error.type"]) == (StatusCode.ERROR, "ZeroDivisionError")
 
 
+def test_a_step_whose_error_cannot_be_told_has_failed_with_that_error_all_the_same(
+    bench: Bench, recorder: Recorder
+) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise SystemExit
+
+    def raises() -> None:
+        raise Mute
+
+    scripted.enqueue()
+    complete(bench, lambda context: context.step("one", raises))
+    for span in (recorder.one("step one"), recorder.one("process default")):
+        assert span.attributes["error.type"].endswith("Mute")
+    assert recorder.one("step one").status.description == "(its __str__ raised SystemExit)"
+
+
+def test_what_is_in_the_context_of_its_thread_is_not_the_run_s(bench: Bench, recorder: Recorder) -> None:
+    seen = []
+    scripted.enqueue()
+    token = otel_context.attach(baggage.set_baggage("of", "another"))
+    try:
+        complete(bench, lambda _: seen.append(baggage.get_all()))
+    finally:
+        otel_context.detach(token)
+    assert seen == [{}]
+
+
 def test_a_misused_step_is_an_error_of_the_handlers_alone(
     bench: Bench, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -128,7 +156,9 @@ def test_what_a_job_enqueues_goes_on_in_its_trace(bench: Bench, recorder: Record
 # -- many in one thread -------------------------------------------------------------------------------------
 
 
-def test_nothing_of_a_run_is_left_for_the_next_one_in_its_thread(recorder: Recorder, one: Crew) -> None:
+def test_nothing_of_a_run_is_left_for_the_next_one_in_its_thread(
+    recorder: Recorder, one: Crew, caplog: pytest.LogCaptureFixture
+) -> None:
     seen = []
 
     def leaves_a_span_current() -> None:
@@ -145,6 +175,8 @@ def test_nothing_of_a_run_is_left_for_the_next_one_in_its_thread(recorder: Recor
     one.run_all("b")
     assert after == [trace.INVALID_SPAN]
     assert len(set(seen)) == 2
+    # It complains of a context that is left twice.
+    assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
 
 
 def test_an_interrupt_on_the_way_out_of_a_run_leaves_nothing_either(

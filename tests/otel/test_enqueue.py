@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from opentelemetry import trace
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
@@ -14,7 +14,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 from pytest_django import Settings
 
 from conveyor_django import IdempotencyConflict, cancel, enqueue_many, task, workflow
+from conveyor_django.conf import conveyor_settings
 from conveyor_django.models import Job
+from conveyor_django.spans.names import operation
+from conveyor_django.spans.switch import spans_in_use
 from conveyor_django.tracecontext import trace_context
 
 from .recorder import Recorder, forget, ids_of, opentelemetry_set_up, parent_of, stored_ids
@@ -211,7 +214,28 @@ def test_an_sdk_that_is_disabled_makes_none(monkeypatch: pytest.MonkeyPatch) -> 
     recorder = Recorder()
     with opentelemetry_set_up(recorder.provider):
         pack.enqueue(1)
+        # Nor is there anything to pay for.
+        assert spans_in_use(conveyor_settings()) is None
     assert Job.objects.get().payload.traceparent is None
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"HOST": "db", "PORT": "5433"}, {"server.address": "db", "server.port": 5433}),
+        ({"HOST": "db", "PORT": ""}, {"server.address": "db"}),
+        # Of which host it would be nobody knows.
+        ({"HOST": "", "PORT": "5433"}, {}),
+        ({"HOST": "", "PORT": "", "OPTIONS": {"host": "/run"}}, {"server.address": "/run"}),
+    ],
+    ids=str,
+)
+def test_the_server_is_named_as_far_as_the_settings_do(
+    monkeypatch: pytest.MonkeyPatch, place: dict[str, Any], said: dict[str, Any]
+) -> None:
+    monkeypatch.setitem(connections.settings, "there", {"OPTIONS": {}} | place)
+    attributes = operation("send", "orders", "there")
+    assert {name: value for name, value in attributes.items() if name.startswith("server.")} == said
 
 
 # -- where they cannot be made ------------------------------------------------------------------------------

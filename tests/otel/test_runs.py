@@ -115,6 +115,8 @@ def test_a_handlers_own_word_is_no_error(bench: Bench, recorder: Recorder, end: 
     span = recorder.one("process default")
     assert (span.attributes["conveyor.outcome"], span.status.status_code) == (verb, StatusCode.UNSET)
     assert recorder.one("step one").status.status_code is StatusCode.UNSET
+    # It is told why a job was cancelled; to be put off is nothing to tell.
+    assert [event.name for event in span.events] == (["exception"] if verb == "cancel" else [])
 
 
 def test_a_retry_that_the_handler_asks_for_is_a_failed_attempt(bench: Bench, recorder: Recorder) -> None:
@@ -162,6 +164,17 @@ def test_a_lease_that_could_not_be_kept_in_time_is_said(bench: Bench, recorder: 
     assert settled(bench, late) is Answer.WON
     span = recorder.one("process default")
     assert (span.attributes["conveyor.lease_lost"], span.attributes["error.type"]) == (True, "LeaseLost")
+
+
+def test_a_run_that_is_given_back_is_a_failed_attempt_and_no_lost_lease(bench: Bench, recorder: Recorder) -> None:
+    scripted.enqueue()
+    finished = bench.run(lambda _: None)
+    back = Finished(finished.held, given_back(finished.held.claimed, "its worker stops"), finished.run)
+    assert settled(bench, back) is Answer.WON
+    span = recorder.one("process default")
+    assert (span.attributes["conveyor.outcome"], span.status.status_code) == ("release", StatusCode.ERROR)
+    assert span.status.description == "its worker stops"
+    assert "conveyor.lease_lost" not in span.attributes
 
 
 def test_it_lasts_as_long_as_the_handler_whenever_its_outcome_is_written(bench: Bench, recorder: Recorder) -> None:

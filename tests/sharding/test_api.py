@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connections
+from django.test.utils import CaptureQueriesContext
 
 from conveyor_django.models import ApiToken, Job, Queue
 
@@ -30,6 +32,9 @@ def test_a_job_is_stored_and_changed_on_its_queue_s_server(api, shard: str) -> N
 
 def test_a_list_goes_over_both(api, shard: str) -> None:
     here = [JobFactory() for _ in range(3)]
+    # Ids of their own: where a page has come to on one server says nothing about the other.
+    with connections[shard].cursor() as cursor:
+        cursor.execute("SELECT setval(pg_get_serial_sequence('conveyor_job', 'id'), 1000000000)")
     there = [answer(api.enqueue(SETTLE, i), 201)["id"] for i in range(3)]
     expected = [*(f"default:{job.pk}" for job in reversed(here)), *reversed(there)]
     for limit in (1, 2, 3, 4, 6):
@@ -68,5 +73,27 @@ def test_a_queue_is_paused_on_its_own_server(api, shard: str) -> None:
     assert (listed["orders"], listed["default"]) == (True, False)
 
 
+def test_queues_are_told_from_their_own_servers_and_no_other_is_asked(api, shard: str) -> None:
+    JobFactory()
+    for order in range(2):
+        answer(api.enqueue(SETTLE, order), 201)
+    # Once it lived here.
+    JobFactory(queue="orders")
+    JobFactory(queue="zoo")
+    ready = [(queue["name"], queue["depth"]["ready"]["jobs"]) for queue in answer(api.get("/queues"))["queues"]]
+    assert ready == [("default", 1), ("orders", 2), ("zoo", 1)]
+    with CaptureQueriesContext(connections[shard]) as captured:
+        listed = answer(with_token("read", queues=["default"]).get("/queues"))["queues"]
+    assert [queue["name"] for queue in listed] == ["default"]
+    assert not captured.captured_queries
+
+
 def test_ready_looks_at_both(api, shard: str) -> None:
     assert answer(api.get("/health/ready")) == {"status": "ready"}
+    api.client.raise_request_exception = False
+    with connections[shard].cursor() as cursor:
+        cursor.execute("ALTER TABLE django_migrations RENAME TO hidden")
+        try:
+            problem(api.get("/health/ready"), 503, "not-ready")
+        finally:
+            cursor.execute("ALTER TABLE hidden RENAME TO django_migrations")
