@@ -61,8 +61,9 @@ _Cell = tuple[int | None, str]
 class Rates:
     """What ended within the last day, by its rows: a job that was requeued or pruned is not in it."""
 
-    def __init__(self, now: dt.datetime) -> None:
+    def __init__(self, now: dt.datetime, rows: Sequence[EndedJobs] = ()) -> None:
         self._now = int(now.timestamp())
+        self._lately = lately(rows)
         self._tallies: dict[str | None, _Tally] = defaultdict(_Tally)
 
     def add(self, place: _Place, jobs: int, *, exact: bool) -> None:
@@ -84,6 +85,10 @@ class Rates:
             last_hour=tally.ended(MINUTE, None),
             last_day=tally.ended(HOUR, None),
         )
+
+    def lately(self, queue: str) -> Ended:
+        """Return what of a queue ended in the last quarter of an hour, among the newest that are counted."""
+        return self._lately.get(queue) or Ended(succeeded=Count(), failed=Count(), cancelled=Count())
 
     def last_hour(self, queue: str) -> Ended:
         """Return what of a queue ended within the hour."""
@@ -134,14 +139,25 @@ class _Tally:
 
 def rates(moment: Moment) -> Rates:
     """Return what ended: counted as far back as that reaches, estimated before it."""
-    found = Rates(moment.now)
     rows = moment.statements().count_ended(limit=moment.ended_counted, failures=moment.counted, now=moment.now)
+    found = Rates(moment.now, rows)
     for row in rows:
         if not _is_before(row.start, _reach(row, row.state)):
             found.add(_Place(row.queue, row.state, row.fine, row.start), row.jobs, exact=True)
     for place, jobs in _estimates(moment, rows):
         found.add(place, jobs, exact=False)
     return found
+
+
+def lately(rows: Sequence[EndedJobs]) -> dict[str, Ended]:
+    """Return what ended in the last quarter of an hour, by queue: exact, of the newest jobs that are counted."""
+    tally: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        tally[row.queue, row.state] += row.lately
+    return {
+        queue: Ended(**{state.value: Count(tally[queue, state]) for state in TERMINAL})
+        for queue in {row.queue for row in rows}
+    }
 
 
 def _estimates(moment: Moment, rows: Sequence[EndedJobs]) -> Iterator[tuple[_Place, int]]:
