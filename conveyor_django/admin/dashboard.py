@@ -84,7 +84,7 @@ def _found(request: HttpRequest, alias: str) -> dict[str, Any]:
     history = seen.history
     return {
         "overview": seen,
-        "wrong": grouped(wrong_now(alias)),
+        "wrong": grouped(wrong_now(alias, seen)),
         "queues": rows.queues(),
         "workers": rows.workers(),
         "crons": rows.crons(),

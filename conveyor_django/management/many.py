@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 from django.core.management.base import CommandError
 
 from ..operate.filtering import MOST_COUNTED, count_up_to
+from ..operate.matches import first_matches
 from ..operate.selection import BATCH
+from ..operate.wording import printable
 from .arguments import rate
 from .base import INTERRUPTED, OperatingCommand, counted
 from .stopping import Pace, Stop
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from ..models import Job
+    from ..operate.matches import Match
 
 
 @dataclass(slots=True)
@@ -41,7 +44,11 @@ class ManyJobsCommand(OperatingCommand):
     def add_pace(self, parser: ArgumentParser) -> None:
         """Define ``--rate``, ``--dry-run``, ``--no-input`` and ``--json``."""
         parser.add_argument("--rate", type=rate, metavar="N", help="At most so many in a second (default: no limit).")
-        parser.add_argument("--dry-run", action="store_true", help="Say how many jobs match, and change nothing.")
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="List the first jobs that match, say how many there are, and change nothing.",
+        )
         self.add_question(parser)
         self.add_json(parser)
 
@@ -55,6 +62,7 @@ class ManyJobsCommand(OperatingCommand):
         """Count the jobs of each database, ask where told to, and do it. Raises CommandError where it was stopped."""
         counts = {alias: count_up_to(jobs) for alias, jobs in found.items()}
         tally = Tally(matched=sum(counts.values()))
+        first = first_matches(found.values()) if dry_run else []
         if not dry_run and tally.matched:
             if asks:
                 self.ask(f"{self.verb.capitalize()} {_listed(counts)}?")
@@ -64,9 +72,10 @@ class ManyJobsCommand(OperatingCommand):
                 {
                     "matched": min(tally.matched, MOST_COUNTED), "matched_more": tally.matched > MOST_COUNTED,
                     "dry_run": dry_run, "interrupted": tally.interrupted, "became": tally.became,
-                }
+                } | ({"jobs": [match.as_json() for match in first]} if dry_run else {})
             )  # fmt: skip
         else:
+            self._list(first, tally.matched)
             self._say(counts, tally, dry_run=dry_run)
         if tally.interrupted:
             raise CommandError(
@@ -83,6 +92,15 @@ class ManyJobsCommand(OperatingCommand):
                     if stop.wait(pace.wait_after(tally.became.total())):
                         tally.interrupted = True
                         return
+
+    def _list(self, first: list[Match], matched: int) -> None:
+        for match in first:
+            error = f"{match.error_class}: {match.message}" if match.error_class else ""
+            cells = (match.job, match.queue, match.task, match.state, error)
+            self.stdout.write(printable("  ".join(cells).rstrip()))
+        if first and matched > len(first):
+            bound = "more than " if matched > MOST_COUNTED else ""
+            self.stdout.write(f"and {bound}{min(matched, MOST_COUNTED) - len(first):,} more")
 
     def _say(self, counts: dict[str, int], tally: Tally, *, dry_run: bool) -> None:
         if dry_run or not tally.matched:

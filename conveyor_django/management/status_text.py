@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..operate.doctor.finding import Level
 from ..operate.grouping import grouped
-from ..operate.wording import lasting
+from ..operate.wording import lasting, printable
 
 if TYPE_CHECKING:
     from ..operate.findings import Finding
@@ -51,13 +51,10 @@ def status_lines(overview: Overview, findings: Sequence[Finding]) -> list[Line]:
 
 
 def drawn(lines: Iterable[Line], painters: dict[str, Painter], *, width: int | None) -> Iterator[str]:
-    """Yield the lines as they are written, none longer than the terminal is wide.
-
-    Whoever enqueues chooses what is in a name: it must not steer a terminal.
-    """
+    """Yield the lines as they are written, none longer than the terminal is wide."""
     for line in lines:
-        printable = "".join(mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}" for mark in line.text)
-        for part in [printable] if width is None else _fitting(printable, width, whole=line.whole):
+        text = printable(line.text)
+        for part in [text] if width is None else _fitting(text, width, whole=line.whole):
             yield painters[line.kind](part) if line.kind in painters else part
 
 

@@ -31,7 +31,7 @@ class EndedJobs(NamedTuple):
     """So many jobs of a queue that ended in a state in the minute (`fine`) or hour from `start` on.
 
     What ended before `counted_since` is not counted, nor what failed before `failures_since`; None: all is. Instants
-    are seconds since 1970.
+    are seconds since 1970. `lately` of the jobs ended in the last quarter of an hour, where all is counted.
     """
 
     queue: str
@@ -41,6 +41,7 @@ class EndedJobs(NamedTuple):
     jobs: int
     counted_since: int | None
     failures_since: int | None
+    lately: int
 
 
 class RetriedRuns(NamedTuple):

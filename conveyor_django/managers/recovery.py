@@ -95,8 +95,11 @@ def take_over(
     log_rescued(rescued, reason=reason)
     held = jobs.count_held(owner=incarnation, on=on)
     # Last, and only when nothing is left: as long as the row stands, every scheduler's look comes back to it.
-    if sessions == 0 and held == 0 and workers.deregister_worker(incarnation=incarnation, on=on):
-        event(logger, logging.WARNING, "worker.dead", worker=incarnation, database=alias, reason=reason)
+    if sessions == 0 and held == 0 and (place := workers.deregister_worker(incarnation=incarnation, on=on)):
+        event(
+            logger, logging.WARNING, "worker.dead",
+            worker=incarnation, host=place.host, pid=place.pid, database=alias, reason=reason,
+        )  # fmt: skip
     return Takeover(rescued=rescued, sessions=sessions, held=held, ready=ready, ended=won)
 
 

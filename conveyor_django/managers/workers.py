@@ -25,6 +25,13 @@ class Beat(NamedTuple):
     drain_requested: bool
 
 
+class Place(NamedTuple):
+    """Where a worker process runs, or ran."""
+
+    host: str
+    pid: int
+
+
 class WorkerManager(StatementManager):
     """Statements on the table of workers; instants are the database's unless `now` is given."""
 
@@ -74,9 +81,10 @@ class WorkerManager(StatementManager):
         """Ask these incarnations to claim nothing more and to end; return those that there are."""
         return {row[0] for row in self.rows("drain_workers", {"incarnations": list(incarnations), "now": now}, on)}
 
-    def deregister_worker(self, *, incarnation: uuid.UUID, on: Connection | None = None) -> bool:
-        """Forget the incarnation; False if it was unknown."""
-        return bool(self.rows("deregister_worker", {"incarnation": incarnation}, on))
+    def deregister_worker(self, *, incarnation: uuid.UUID, on: Connection | None = None) -> Place | None:
+        """Forget the incarnation; return where it ran, None if it was unknown."""
+        rows = self.rows("deregister_worker", {"incarnation": incarnation}, on)
+        return Place(*rows[0]) if rows else None
 
     def find_dead_workers(
         self, *, now: dt.datetime | None = None, on: Connection | None = None

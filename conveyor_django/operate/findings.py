@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from django.db import Error as DatabaseError
 from django.db import transaction
 
 from .doctor.backlog import BACKLOG
 from .doctor.cron import CRON
+from .doctor.failures import FAILURES, failing
 from .doctor.finding import Check, Finding, Level, by_level, problem
 from .doctor.orphans import HALVES, OWNERS, PERMITS
 from .doctor.pooler import HERE, LOCKS
@@ -21,10 +23,13 @@ from .doctor.vacuum import AUTOVACUUM, DEAD_ROWS
 from .doctor.workers import LISTENERS, QUEUES, WORKERS
 from .fleet import Fleet, read_fleet
 
+if TYPE_CHECKING:
+    from .overview import Overview
+
 __all__ = ["Finding", "Level", "examine", "wrong_now"]
 
-# Some index probes each, whatever the size of the tables.
-NOW: Final[tuple[Check, ...]] = (QUEUES, WORKERS, SCHEDULERS, LATE, BACKLOG, LISTENERS, SNAPSHOTS)
+# Some index probes each, whatever the size of the tables, and some thousand rows for what failed.
+NOW: Final[tuple[Check, ...]] = (QUEUES, WORKERS, SCHEDULERS, LATE, BACKLOG, FAILURES, LISTENERS, SNAPSHOTS)
 # In the order in which a person would ask.
 ALL: Final[tuple[Check, ...]] = (
     *NOW, CRON, OWNERS, HALVES, PERMITS, SETTINGS, HERE, LOCKS, CLOCK, USED_UP, AUTOVACUUM, DEAD_ROWS, SLOTS,
@@ -32,13 +37,22 @@ ALL: Final[tuple[Check, ...]] = (
 )  # fmt: skip
 
 
-def wrong_now(alias: str) -> list[Finding]:
+def wrong_now(alias: str, seen: Overview | None = None) -> list[Finding]:
     """Return what is wrong at the moment in the database `alias`, the worst first; [] where all is well.
 
-    Cheap enough for a page that refreshes itself. Database errors pass through.
+    Cheap enough for a page that refreshes itself; what an overview of the database has `seen` is not read again.
+    Database errors pass through.
     """
     fleet = read_fleet(alias)
-    return by_level(finding for check in NOW for finding in check.look(fleet))
+    if seen is None:
+        return by_level(_found(NOW, fleet))
+    known = failing({queue.name: queue.lately for queue in seen.queues}, alias)
+    return by_level(chain(_found([check for check in NOW if check is not FAILURES], fleet), known))
+
+
+def _found(checks: Iterable[Check], fleet: Fleet) -> Iterator[Finding]:
+    for check in checks:
+        yield from check.look(fleet)
 
 
 def examine(alias: str) -> list[Finding]:

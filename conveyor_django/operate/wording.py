@@ -37,6 +37,11 @@ def listed(names: Iterable[object], *, most: int = _LISTED) -> str:
     return f"{', '.join(all_names[:-1])} and {all_names[-1]}" if all_names else "none"
 
 
+def printable(text: str) -> str:
+    """Return a line without what may steer a terminal: whoever enqueues chooses what is in a name or a message."""
+    return "".join(mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}" for mark in text)
+
+
 def counted(number: int, what: str, *, bound: int | None = None) -> str:
     """Return a number with its noun: 1 job, 3 jobs; where a count ended at its bound, more than 999 jobs."""
     if bound is not None and number >= bound:

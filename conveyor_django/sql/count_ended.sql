@@ -1,11 +1,13 @@
 -- What ended within a day, per queue and state: by minute in the last hour (`fine`), by hour before it. The newest `limit`
 -- jobs are counted, and the newest `failures`, which are few among many successes: `counted_since` and
--- `failures_since` say how far back that reaches; null: to the beginning.
+-- `failures_since` say how far back that reaches; null: to the beginning. `lately` is how many of a bucket ended in the
+-- last quarter of an hour, and are among the newest `limit`, so that a queue's failures have the rest beside them.
 WITH clock AS MATERIALIZED (
     SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now
 ),
 spans AS MATERIALIZED (
-    SELECT date_bin('1 minute', now, 'epoch') - interval '59 minutes' AS minutes,
+    SELECT now - interval '15 minutes' AS lately,
+           date_bin('1 minute', now, 'epoch') - interval '59 minutes' AS minutes,
            date_bin('1 hour', now, 'epoch') - interval '23 hours' AS hours
     FROM clock
 ),
@@ -35,7 +37,8 @@ reach AS (
 -- Instants as seconds: a client makes integers of a thousand rows in no time.
 SELECT ended.queue, ended.state, bucket.fine, extract(epoch FROM bucket.start)::bigint AS start, count(*) AS jobs,
        ceil(extract(epoch FROM reach.counted_since))::bigint AS counted_since,
-       ceil(extract(epoch FROM reach.failures_since))::bigint AS failures_since
+       ceil(extract(epoch FROM reach.failures_since))::bigint AS failures_since,
+       count(*) FILTER (WHERE ended.finished_at >= greatest(spans.lately, reach.counted_since)) AS lately
 FROM ended
 CROSS JOIN reach
 CROSS JOIN spans

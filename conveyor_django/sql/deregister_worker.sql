@@ -1,3 +1,3 @@
 -- Forget a worker process.
 DELETE FROM conveyor_worker WHERE incarnation = %(incarnation)s::uuid
-RETURNING incarnation
+RETURNING host, pid

@@ -14,7 +14,7 @@ from typing import IO
 from django.conf import settings
 
 from .board import Board
-from .config import ChildConfig
+from .config import ChildConfig, Exit
 from .tally import Tally
 
 
@@ -34,8 +34,8 @@ class ChildProcess:
     pulsed_at: float = field(default_factory=time.monotonic)
     looks: int = 0
     looked_at: float = field(default_factory=time.monotonic)
-    # It was asked to end: its end is no surprise.
-    expected: bool = False
+    # It was sent this signal: its end is no surprise.
+    asked_by: signal.Signals | None = None
     # Another one has its place already.
     replaced: bool = False
 
@@ -49,11 +49,32 @@ class ChildProcess:
         """Whether it said itself that it holds nothing any more."""
         return bool(self.board.counters()["goodbye"])
 
+    @property
+    def expected(self) -> bool:
+        """Whether it was asked to end."""
+        return self.asked_by is not None
+
+    def has_left_in_order(self, code: int) -> bool:
+        """Say whether the process that ended with this code, negative for a signal, has left nothing to take over.
+
+        No code proves that nothing is held: a handler may have called os._exit().
+        """
+        # Python listens to signals only from some time after its start to some time before its end.
+        was_asked = self.asked_by is not None and code == -self.asked_by
+        if self.said_goodbye:
+            return was_asked or code in (Exit.DONE, Exit.RECYCLE, Exit.STUBBORN)
+        return was_asked and not self.has_begun
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if the process still runs."""
-        self.expected = True
+        self.asked_by = number
         if self.process.poll() is None:
             self.process.send_signal(number)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has come so far that it listens to signals; only later does it claim."""
+        return bool(self.board.counters()["pulse"])
 
     def is_stuck(self, seconds: float) -> bool:
         """Say whether it has done nothing for so long: it lives, but no longer fetches."""

@@ -188,10 +188,9 @@ class Supervisor:
             child.close()
 
     def _ended(self, child: ChildProcess, code: int) -> None:
-        # No code proves that nothing is held: a handler may have called os._exit().
-        clean = code in (Exit.DONE, Exit.RECYCLE, Exit.STUBBORN) and child.said_goodbye
+        clean = child.has_left_in_order(code)
         if clean:
-            event(logger, logging.INFO, "child.ended", pid=child.pid, exit=Exit(code).name)
+            event(logger, logging.INFO, "child.ended", pid=child.pid, exit=_exit_name(code))
         else:
             self._died(child, code)
         if not (self._stopping or child.replaced or (clean and code == Exit.DONE and self._options.drain)):
@@ -278,6 +277,10 @@ class Supervisor:
             if not loop.join(self._settings.lease_seconds):
                 event(logger, logging.ERROR, "loop.unfinished", loop=loop.name)
         event(logger, logging.INFO, "worker.totals", **self.totals.counters())
+
+
+def _exit_name(code: int) -> str:
+    return _signal_name(-code) if code < 0 else Exit(code).name
 
 
 def _signal_name(number: int) -> str:

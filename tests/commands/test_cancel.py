@@ -112,7 +112,9 @@ def test_it_asks_first(run, answer):
 def test_a_dry_run(run):
     job = JobFactory()
     assert run(COMMAND, job.pk, "--dry-run") == [f"default:{job.pk}: ready"]
-    assert run(COMMAND, "--queue", "default", "--dry-run") == ["1 job matches. Nothing was changed."]
+    assert run(COMMAND, "--queue", "default", "--dry-run") == [
+        f"default:{job.pk}  default  {job.task}  ready", "1 job matches. Nothing was changed.",
+    ]  # fmt: skip
     assert state_of(job) == ("ready", False)
 
 

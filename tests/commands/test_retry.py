@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from conveyor_django import cancel
 from conveyor_django.management.commands import conveyor_retry
-from conveyor_django.models import Job
+from conveyor_django.models import Attempt, Job
 from conveyor_django.operate import selection
 
 from ..support.connections import Connect
@@ -154,12 +154,47 @@ def test_a_yes_does_it(run, answer, yes):
 
 def test_a_dry_run_counts_and_changes_nothing(run, run_json):
     JobFactory.create_batch(3, failed=True)
-    assert run(COMMAND, "--state", "failed", "--dry-run") == ["3 jobs match. Nothing was changed."]
+    assert run(COMMAND, "--state", "failed", "--dry-run")[-1] == "3 jobs match. Nothing was changed."
     told = run_json(COMMAND, "--state", "failed", "--dry-run")
+    assert len(told.pop("jobs")) == 3
     assert told == {"matched": 3, "matched_more": False, "dry_run": True, "interrupted": False, "became": {}}
     named = Job.objects.values_list("pk", flat=True)
     assert run(COMMAND, *named, "--dry-run") == ["3 jobs would be retried."]
     assert ready() == set()
+
+
+def test_a_dry_run_lists_them_with_their_last_error(run, run_json):
+    late = failed_with("no card\nof that number", task="shop.tasks.charge", queue="orders")
+    long = failed_with("x" * 121)
+    odd = failed_with("\x1b[2Jgone")
+    put_off = failed_with("put off")
+    Attempt.objects.filter(job=put_off, lease_version=2).update(verb="snooze")
+    never = JobFactory(failed=True)
+    assert run(COMMAND, "--state", "failed", "--dry-run") == [
+        f"default:{late.pk}  orders  shop.tasks.charge  failed  builtins.ValueError: no card",
+        f"default:{long.pk}  default  shop.tasks.noop  failed  builtins.ValueError: {'x' * 119}…",
+        f"default:{odd.pk}  default  shop.tasks.noop  failed  builtins.ValueError: \N{REPLACEMENT CHARACTER}[2Jgone",
+        f"default:{put_off.pk}  default  shop.tasks.noop  failed  builtins.ValueError: an earlier one: disk full",
+        f"default:{never.pk}  default  shop.tasks.noop  failed",
+        "5 jobs match. Nothing was changed.",
+    ]
+    assert run_json(COMMAND, "--queue", "orders", "--dry-run")["jobs"] == [
+        {
+            "job": f"default:{late.pk}", "queue": "orders", "task": "shop.tasks.charge", "state": "failed",
+            "error_class": "builtins.ValueError", "message": "no card",
+        }
+    ]  # fmt: skip
+
+
+def test_a_dry_run_lists_the_first_and_says_how_many_more(run, run_json, monkeypatch):
+    jobs = JobFactory.create_batch(22, failed=True)
+    told = run(COMMAND, "--state", "failed", "--dry-run")
+    assert [line.split()[0] for line in told[:20]] == [f"default:{job.pk}" for job in jobs[:20]]
+    assert told[20:] == ["and 2 more", "22 jobs match. Nothing was changed."]
+    assert len(run_json(COMMAND, "--state", "failed", "--dry-run")["jobs"]) == 20
+    monkeypatch.setattr("conveyor_django.management.many.MOST_COUNTED", 21)
+    assert run(COMMAND, "--state", "failed", "--dry-run")[20] == "and more than 1 more"
+    assert "jobs" not in run_json(COMMAND, "--state", "failed", "--no-input")
 
 
 def test_nothing_matches(run, answer):
@@ -247,6 +282,9 @@ def test_a_second_signal_ends_it_as_ever(run, monkeypatch):
 def test_every_database_unless_one_is_named(run, answer, capsys, second):
     """Both aliases are one database here: what is made ready on the first is no longer there on the second."""
     job = JobFactory(failed=True)
+    assert [line.split()[0] for line in run(COMMAND, "--state", "failed", "--dry-run")[:-1]] == [
+        f"default:{job.pk}", f"second:{job.pk}",
+    ]  # fmt: skip
     answer("y\n")
     call_command(COMMAND, "--state", "failed")
     assert capsys.readouterr().err == "Retry 2 jobs (default: 1 job, second: 1 job)? [y/N] "

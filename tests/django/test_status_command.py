@@ -57,6 +57,13 @@ class TestText:
         assert cells[2] in {"5 min", "6 min"}
         assert cells[3:] == ["0", "0", "0", "0", "2", "1", "2", "7", "1", "paused, cap 4"]
 
+    def test_a_paused_task_below_the_queues(self):
+        made.PausedTaskFactory(task="shop.tasks.charge")
+        JobFactory(queue="a")
+        lines = told()
+        queues = next(number for number, line in enumerate(lines) if line.startswith("queue "))
+        assert queues < lines.index("Paused task: shop.tasks.charge") < lines.index("No worker is known.")
+
     def test_a_worker_and_what_it_runs(self):
         worker = WorkerFactory(host="web1", pid=7, slots=5, queues=["a", "b"], started_at=in_seconds(-7300))
         jobs = JobFactory.create_batch(4, running=True, lease_owner=worker.pk, queue="a")
@@ -114,10 +121,12 @@ class TestText:
 class TestCommand:
     def test_as_json(self, capsys):
         JobFactory()
+        made.PausedTaskFactory(task="shop.tasks.charge")
         call_command("conveyor_status", json=True)
         [line] = capsys.readouterr().out.splitlines()
         [database] = json.loads(line)["databases"]
         assert database["database"] == "default"
+        assert database["paused_tasks"] == ["shop.tasks.charge"]
         assert database["queues"][0]["depth"]["ready"] == {"jobs": 1, "exact": True}
         assert {"code", "level", "problem", "remedy"} <= set(database["wrong_now"][0])
 

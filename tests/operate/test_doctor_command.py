@@ -45,7 +45,7 @@ def _own_database_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_is_well(fleet: Worker, doctor: Doctor) -> None:
-    assert doctor() == (0, "problems: 0, warnings: 0; checks that found all well: 7. Those are shown by --verbose.\n")
+    assert doctor() == (0, "problems: 0, warnings: 0; checks that found all well: 8. Those are shown by --verbose.\n")
 
 
 def test_what_is_well_with_verbose(fleet: Worker, doctor: Doctor) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from conveyor_django import pause_queue
 from conveyor_django.models import Worker
 from conveyor_django.operate.doctor import snapshots
-from conveyor_django.operate.findings import Finding, Level, wrong_now
+from conveyor_django.operate.findings import Finding, Level, examine, wrong_now
+from conveyor_django.operate.overview import overview
 
 from ..support.connections import Connect
 from ..support.factories import JobFactory
@@ -116,6 +119,44 @@ def test_a_ready_job_has_waited_for_long(fleet: Worker) -> None:
     finding = only_finding()
     assert (finding.code, finding.level) == ("ready_too_old", Level.WARNING)
     assert f"job {old.pk} (shop.tasks.noop, priority -5) has been ready for 60 min" in finding.problem
+
+
+def ended(*, succeeded: int = 0, failed: int = 0, cancelled: int = 0, ago: float = 600, queue: str = "orders") -> None:
+    for state, jobs in (("succeeded", succeeded), ("failed", failed), ("cancelled", cancelled)):
+        JobFactory.create_batch(jobs, **{state: True}, queue=queue, finished_at=seconds_ago(ago))
+
+
+def test_many_jobs_of_a_queue_fail(fleet: Worker) -> None:
+    ended(succeeded=4, failed=8, cancelled=1)
+    ended(succeeded=20, queue="default")
+    finding = only_finding()
+    assert (finding.code, finding.level) == ("jobs_fail", Level.WARNING)
+    assert finding.problem == "jobs of queue 'orders' fail: 8 of the 13 that ended in the last 15 minutes."
+    assert "manage.py conveyor_retry --queue orders --dry-run --database default" in finding.remedy
+    # An overview has read it already.
+    assert wrong_now("default", overview("default")) == [finding]
+    assert finding in examine("default")
+
+
+@pytest.mark.parametrize(
+    "few", [{"failed": 2}, {"succeeded": 27, "failed": 3}, {"failed": 8, "ago": 960}], ids=["two", "a tenth", "before"]
+)
+def test_some_jobs_fail(fleet: Worker, few: dict[str, int]) -> None:
+    ended(**few)
+    assert wrong_now("default") == wrong_now("default", overview("default")) == []
+
+
+def test_more_than_a_tenth_fail(fleet: Worker) -> None:
+    ended(succeeded=26, failed=3)
+    assert only_finding().code == "jobs_fail"
+
+
+def test_what_an_overview_has_seen_is_not_read_again(fleet: Worker) -> None:
+    ended(failed=3)
+    seen = overview("default")
+    with CaptureQueriesContext(connection) as queries:
+        assert [finding.code for finding in wrong_now("default", seen)] == ["jobs_fail"]
+    assert not [query for query in queries if "counted_since" in query["sql"]]
 
 
 def test_a_listener_is_gone(stage: Stage) -> None:

@@ -63,6 +63,8 @@ def test_what_had_not_started_is_given_back_free(worker, connection, caplog):
         "job.rescued",
         "worker.dead",
     ]
+    [dead] = [r.conveyor for r in caplog.records if r.conveyor["event"] == "worker.dead"]
+    assert (dead["host"], dead["pid"]) == (worker.host, worker.pid)
 
 
 def test_a_start_under_an_older_lease_is_no_start(worker, connection):

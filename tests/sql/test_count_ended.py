@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 
 import pytest
 
@@ -73,6 +74,32 @@ def test_failures_are_counted_among_any_number_of_successes() -> None:
     assert {row.failures_since for row in ended(failures=1)} == {int(newer.timestamp()) + 1}
     assert {row.failures_since for row in ended(failures=2)} == {int(older.timestamp()) + 1}
     assert {row.failures_since for row in ended(failures=3)} == {None}
+
+
+def lately(**limits: int) -> dict[tuple[str, str], int]:
+    tally: Counter[tuple[str, str]] = Counter()
+    for row in ended(**limits):
+        tally[row.queue, row.state] += row.lately
+    return dict(tally)
+
+
+def test_what_ended_in_a_quarter_of_an_hour() -> None:
+    quarter = 15 * MINUTE
+    for instant in (NOW, NOW - quarter, NOW - quarter - dt.timedelta(microseconds=1), NOW - 2 * HOUR):
+        JobFactory(succeeded=True, queue="a", finished_at=instant)
+        JobFactory(failed=True, queue="a", finished_at=instant)
+    JobFactory(cancelled=True, queue="b", finished_at=NOW)
+    assert lately() == {("a", "succeeded"): 2, ("a", "failed"): 2, ("b", "cancelled"): 1}
+
+
+def test_of_late_failures_reach_no_further_than_the_rest() -> None:
+    """Else some thousand successes of a minute would be held against the failures of a quarter of an hour."""
+    for seconds in (1, 2, 4):
+        JobFactory(succeeded=True, queue="a", finished_at=NOW - dt.timedelta(seconds=seconds))
+    for seconds in (3, 5):
+        JobFactory(failed=True, queue="a", finished_at=NOW - dt.timedelta(seconds=seconds))
+    assert lately() == {("a", "succeeded"): 3, ("a", "failed"): 2}
+    assert lately(limit=3) == {("a", "succeeded"): 2, ("a", "failed"): 1}
 
 
 def test_what_has_not_ended_does_not_count() -> None:

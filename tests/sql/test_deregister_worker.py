@@ -14,8 +14,8 @@ pytestmark = pytest.mark.django_db
 
 
 def test_one_row_goes_once(owner: uuid.UUID) -> None:
-    WorkerFactory(incarnation=owner)
+    WorkerFactory(incarnation=owner, host="web1", pid=7)
     neighbour = WorkerFactory()
-    assert Worker.objects.deregister_worker(incarnation=owner)
+    assert Worker.objects.deregister_worker(incarnation=owner) == ("web1", 7)
     assert list(Worker.objects.all()) == [neighbour]
-    assert not Worker.objects.deregister_worker(incarnation=owner)
+    assert Worker.objects.deregister_worker(incarnation=owner) is None

@@ -92,7 +92,8 @@ class Report:
         self.alias = alias
         self.error: str | None = None
         try:
-            self._overview, self._findings = overview(alias), wrong_now(alias)
+            self._overview = overview(alias)
+            self._findings = wrong_now(alias, self._overview)
         except DatabaseError as error:
             # A watch goes on when the database is back.
             connections[alias].close()

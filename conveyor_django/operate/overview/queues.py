@@ -13,7 +13,7 @@ from ...queues import declared_queues
 from ...states import JobState
 from ..answers import Answer
 from .moment import Count, Moment
-from .rates import Ended, Rates
+from .rates import Ended, Ends, Rates
 
 if TYPE_CHECKING:
     from ...managers.overview import Line
@@ -53,6 +53,8 @@ class QueueView(Answer):
     # Live workers that take its jobs and are not draining, and how many jobs these run at most, of whatever queue.
     workers: int
     slots: int
+    # In a quarter of an hour, of the newest jobs that are counted: exact, but not all where many end.
+    lately: Ends
     hour: Ended
     day: Ended
 
@@ -78,7 +80,7 @@ def _view(row: Queue, counts: _Counts, rates: Rates, workers: Sequence[LiveWorke
         name=row.name, paused=row.paused, soft_cap=row.soft_cap, exact_cap=row.exact_cap, key_cap=row.key_cap,
         depth=Depth(**{state: counts.get(state, {}).get(row.name, Count()) for state in Depth.__dataclass_fields__}),
         oldest_ready_seconds=oldest, workers=len(serving), slots=sum(worker.slots for worker in serving),
-        hour=rates.last_hour(row.name), day=rates.last_day(row.name),
+        lately=rates.lately(row.name), hour=rates.last_hour(row.name), day=rates.last_day(row.name),
     )  # fmt: skip
 
 

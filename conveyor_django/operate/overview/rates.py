@@ -23,12 +23,18 @@ _RETRIED: Final = "retried"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended(Answer):
-    """So many jobs ended in each way; and so many runs failed or were lost whose job is tried again."""
+class Ends(Answer):
+    """So many jobs ended in each way."""
 
     succeeded: Count
     failed: Count
     cancelled: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended(Ends):
+    """So many jobs ended in each way; and so many runs failed or were lost whose job is tried again."""
+
     retried: Count
 
 
@@ -64,8 +70,9 @@ _Cell = tuple[int | None, str]
 class Rates:
     """What ended within the last day, by its rows: a job that was requeued or pruned has not ended."""
 
-    def __init__(self, now: dt.datetime) -> None:
+    def __init__(self, now: dt.datetime, rows: Sequence[EndedJobs] = ()) -> None:
         self._now = int(now.timestamp())
+        self._lately = lately(rows)
         self._tallies: dict[str | None, _Tally] = defaultdict(_Tally)
 
     def add(self, place: _Place, jobs: int, *, exact: bool) -> None:
@@ -87,6 +94,10 @@ class Rates:
             last_hour=tally.ended(MINUTE, None),
             last_day=tally.ended(HOUR, None),
         )
+
+    def lately(self, queue: str) -> Ends:
+        """Return what of a queue ended in the last quarter of an hour, among the newest that are counted."""
+        return self._lately.get(queue) or Ends(succeeded=Count(), failed=Count(), cancelled=Count())
 
     def last_hour(self, queue: str) -> Ended:
         """Return what of a queue ended within the hour."""
@@ -138,8 +149,8 @@ class _Tally:
 
 def rates(moment: Moment) -> Rates:
     """Return what ended: counted as far back as that reaches, estimated before it; and what was retried."""
-    found = Rates(moment.now)
     rows = moment.statements().count_ended(limit=moment.ended_counted, failures=moment.counted, now=moment.now)
+    found = Rates(moment.now, rows)
     for row in rows:
         if not _is_before(row.start, _reach(row, row.state)):
             found.add(_Place(row.queue, row.state, row.fine, row.start), row.jobs, exact=True)
@@ -148,6 +159,17 @@ def rates(moment: Moment) -> Rates:
     for run in moment.statements().count_retried(limit=moment.retried_counted, now=moment.now):
         found.add(_Place(run.queue, _RETRIED, run.fine, run.start), run.runs, exact=run.exact)
     return found
+
+
+def lately(rows: Sequence[EndedJobs]) -> dict[str, Ends]:
+    """Return what ended in the last quarter of an hour, by queue: exact, of the newest jobs that are counted."""
+    tally: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        tally[row.queue, row.state] += row.lately
+    return {
+        queue: Ends(**{state.value: Count(tally[queue, state]) for state in TERMINAL})
+        for queue in {row.queue for row in rows}
+    }
 
 
 def _estimates(moment: Moment, rows: Sequence[EndedJobs]) -> Iterator[tuple[_Place, int]]:
