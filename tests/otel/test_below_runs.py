@@ -15,6 +15,7 @@ from opentelemetry.trace import StatusCode
 from conveyor_django import ConveyorContext
 from conveyor_django.models import Job
 from conveyor_django.outcomes import Answer
+from conveyor_django.spans.guard import guarded
 from conveyor_django.spans.otel import RunSpan
 from conveyor_django.testing import drain
 from conveyor_django.worker.interrupt import Interrupted
@@ -263,6 +264,20 @@ def test_an_error_of_tracing_fails_no_run_and_is_logged_once_for_each_place(
     failed = [record for record in caplog.records if "spans.failed" in record.getMessage()]
     assert len(failed) == 3  # An enqueue's, a run's, a part's.
     assert all(record.exc_info for record in failed)
+
+
+def test_an_error_of_tracing_that_cannot_be_told_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    class Mute(Exception):
+        def __repr__(self) -> str:
+            raise RuntimeError("no word")
+
+    @guarded
+    def broken() -> int:
+        raise Mute
+
+    assert broken() is None
+    assert "error=" in caplog.text
+    assert "Mute" in caplog.text
 
 
 def test_drain_ends_spans_too(bench: Bench, recorder: Recorder) -> None:

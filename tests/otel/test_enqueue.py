@@ -16,6 +16,7 @@ from pytest_django import Settings
 from conveyor_django import IdempotencyConflict, cancel, enqueue_many, task, workflow
 from conveyor_django.conf import conveyor_settings
 from conveyor_django.models import Job
+from conveyor_django.spans import switch
 from conveyor_django.spans.names import operation
 from conveyor_django.spans.switch import spans_in_use
 from conveyor_django.tracecontext import trace_context
@@ -239,6 +240,23 @@ def test_the_server_is_named_as_far_as_the_settings_do(
 
 
 # -- where they cannot be made ------------------------------------------------------------------------------
+
+
+def test_an_opentelemetry_that_does_not_fit_is_asked_once_and_fails_no_enqueue(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = []
+
+    def unfit() -> None:
+        asked.append(1)
+        raise ImportError("another version")
+
+    forget()
+    monkeypatch.setattr(switch._Switch, "find", staticmethod(unfit))
+    pack.enqueue(1)
+    pack.enqueue(2)
+    assert (Job.objects.count(), len(asked)) == (2, 1)
+    assert "another version" in caplog.text
 
 
 class Broken(SpanProcessor):
