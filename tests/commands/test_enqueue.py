@@ -60,6 +60,15 @@ def test_a_key_that_is_taken_gives_that_job_back_or_says_why_not(run):
     assert Job.objects.count() == 1
 
 
+def test_a_task_that_is_not_there_is_no_worker_s_affair(run):
+    with pytest.raises(CommandError) as caught:
+        run(COMMAND, "tests.support.produce.anythin")
+    assert str(caught.value) == (
+        "Not enqueued: there is no task 'tests.support.produce.anythin': tests.support.produce has no attribute "
+        "'anythin'. Correct the path."
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from ...compat import InvalidTask
 from ...enqueue import stores_jobs
-from ...errors import ConveyorError
+from ...errors import ConveyorError, UnknownTask
 from ...registry import resolve_task
 from ..arguments import json_list, json_object, moment
 from ..base import OperatingCommand
@@ -50,6 +50,11 @@ class Command(OperatingCommand):
         try:
             chosen = _changed(_stored(resolve_task(task)), given)
             result = chosen.enqueue(*arguments, **keywords)
+        # A worker's words for it speak of the job that it holds.
+        except UnknownTask as error:
+            raise CommandError(
+                f"Not enqueued: there is no task {error.path!r}: {error.reason}. Correct the path."
+            ) from error
         # What an enqueue refuses says itself what is wrong and how to mend it.
         except (ConveyorError, InvalidTask, ImproperlyConfigured, TypeError, ValueError) as error:
             raise CommandError(f"Not enqueued: {error}") from error
