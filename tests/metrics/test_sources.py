@@ -8,6 +8,7 @@ from typing import Any
 from conveyor_django.metrics.collector import Families, Source
 from conveyor_django.metrics.schedulers import scheduler_source
 from conveyor_django.metrics.workers import worker_source
+from conveyor_django.scheduler.loop import Record
 
 
 def told(source: Source) -> dict[tuple[str, ...], float]:

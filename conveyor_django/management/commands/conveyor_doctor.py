@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from argparse import ArgumentParser
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 from django.db import connections
 
@@ -17,9 +18,10 @@ from ...conf import conveyor_settings
 from ...operate.doctor.finding import Finding, Level, by_level, problem
 from ...operate.doctor.project import project_findings
 from ...operate.findings import examine
+from ..reading import ReadingCommand
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     """Look at the project and at each database; the exit code is for monitoring."""
 
     help = (
@@ -42,10 +44,10 @@ class Command(BaseCommand):
         found: dict[str, list[Finding]] = {"project": project_findings()}
         found |= {alias: _examined(alias) for alias in _aliases(database)}
         worst = max((each.level.exit_code for findings in found.values() for each in findings), default=0)
-        if as_json:
-            self.stdout.write(json.dumps(_as_json(found, worst), indent=2))
-        else:
-            self.stdout.write("\n".join(_lines(found, verbose=verbose)))
+        text = json.dumps(_as_json(found, worst), indent=2) if as_json else "\n".join(_lines(found, verbose=verbose))
+        # The exit code is said also to who does not read.
+        with contextlib.suppress(BrokenPipeError):
+            self.stdout.write(text)
         if worst:
             sys.exit(worst)
 

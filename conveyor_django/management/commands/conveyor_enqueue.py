@@ -11,11 +11,13 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from ...compat import InvalidTask
+from ...conf import conveyor_settings
 from ...enqueue import stores_jobs
-from ...errors import ConveyorError
+from ...errors import ConveyorError, UnknownTask
 from ...registry import resolve_task
 from ..arguments import json_list, json_object, moment
 from ..base import OperatingCommand
+from ..startup import require_migrations
 
 if TYPE_CHECKING:
     from ...compat import Task
@@ -49,7 +51,14 @@ class Command(OperatingCommand):
         """Enqueue once."""
         try:
             chosen = _changed(_stored(resolve_task(task)), given)
+            settings = conveyor_settings()
+            require_migrations(settings.database_of(chosen.queue_name), settings)
             result = chosen.enqueue(*arguments, **keywords)
+        # A worker's words for it speak of the job that it holds.
+        except UnknownTask as error:
+            raise CommandError(
+                f"Not enqueued: there is no task {error.path!r}: {error.reason}. Correct the path."
+            ) from error
         # What an enqueue refuses says itself what is wrong and how to mend it.
         except (ConveyorError, InvalidTask, ImproperlyConfigured, TypeError, ValueError) as error:
             raise CommandError(f"Not enqueued: {error}") from error

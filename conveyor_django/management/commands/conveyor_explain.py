@@ -6,19 +6,20 @@ import json
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from ...conf import conveyor_settings
 from ...operate.explain import explain, last_error
 from ...operate.wording import at, printable
 from ...results import result_id
+from ..reading import ReadingCommand
 from ..startup import require_migrations
 
 if TYPE_CHECKING:
     from ...operate.explain import Explanation, LastError
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     """Ask, and print."""
 
     help = "Say why a job is where it is, and what to do about it."

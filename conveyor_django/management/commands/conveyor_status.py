@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.core.management.color import no_style
 from django.db import DatabaseError, connections
 
@@ -18,6 +17,7 @@ from ...conf import conveyor_settings
 from ...operate.answers import as_json
 from ...operate.findings import wrong_now
 from ...operate.overview import overview
+from ..reading import ReadingCommand
 from ..startup import require_migrations
 from ..status_text import Line, Painter, drawn, status_lines
 from ..watching import watch
@@ -26,7 +26,7 @@ EVERY_SECONDS: Final = 2.0
 LEAST_SECONDS, MOST_SECONDS = 0.1, 86_400.0
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     """Look, and change nothing."""
 
     help = "Show queues, workers and cron of each database at a glance, and what is wrong now."
@@ -67,7 +67,6 @@ class Command(BaseCommand):
         # Not through the wrapper, which adds line ends and colours of its own.
         out: Any = self.stdout._out  # noqa: SLF001
         watch(look, out, seconds=seconds)
-        _leave_broken_pipe()
 
     def _written(self, reports: Sequence[Report], *, as_data: bool) -> list[str]:
         if as_data:
@@ -110,14 +109,6 @@ class Report:
         if self.error is not None:
             return [Line(self.error, "problem")]
         return status_lines(self._overview, self._findings)
-
-
-def _leave_broken_pipe() -> None:
-    """Let Python's last flush write to nowhere if nobody reads any more."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _seconds(text: str) -> float:
