@@ -6,12 +6,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from conveyor_django.metrics.server import served
 from tests.support.databases import process_environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,6 +28,14 @@ def test_a_port_that_is_taken(command: str) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=f"'127.0.0.1', port {port}: Address already in use.*--metrics-port"):
             call_command(command, metrics_port=port)
+
+
+def test_at_the_end_nobody_listens_any_more() -> None:
+    threads = set(threading.enumerate())
+    with served(address="127.0.0.1", port=0) as port, pytest.raises(OSError, match="in use"):
+        socket.create_server(("127.0.0.1", port))
+    with socket.create_server(("127.0.0.1", port)):
+        assert set(threading.enumerate()) == threads
 
 
 @pytest.mark.parametrize("address", ["203.0.113.7", "no address"])

@@ -19,6 +19,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from conveyor_django import counting, enqueue_many, workflow
+from conveyor_django.db import NAME_AT_CONNECT
 from conveyor_django.metrics import databases, enqueued
 from conveyor_django.metrics.catalog import METRICS, Home
 from conveyor_django.models import Cron, Job
@@ -240,6 +241,13 @@ def test_a_table_s_bytes_are_its_indexes_too(client: Client) -> None:
     JobFactory()
     size = scalar(connection, "SELECT pg_total_relation_size('conveyor_job')")
     assert scrape(client).total("conveyor_table_bytes", table="conveyor_job") == size
+
+
+@pytest.mark.django_db(transaction=True)
+def test_where_a_pooler_hides_schedulers_there_is_no_number_of_them(client: Client, connect: Connect) -> None:
+    assert scrape(client).has("conveyor_schedulers")
+    connect(NAME_AT_CONNECT)
+    assert not scrape(client).has("conveyor_schedulers")
 
 
 def test_many_scrapes_look_once(client: Client, django_assert_num_queries) -> None:
