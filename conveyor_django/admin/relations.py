@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Count, F
+from django.db.models import F
 
 from ..models import Dependency, Job
 from .places import page_of
@@ -89,9 +90,12 @@ def read_relatives(alias: str, ids: Collection[int]) -> dict[int, Relative]:
 
 
 def read_members(alias: str, workflow_id: int) -> list[Relative]:
-    """Return the oldest SHOWN jobs of a workflow and one more, if there is one."""
-    jobs = Job.objects.using(alias).filter(workflow_id=workflow_id).order_by("pk")
-    return list(_relatives(alias, jobs[: SHOWN + 1]))
+    """Return the oldest SHOWN jobs of a workflow and one more, if there is one; by two queries.
+
+    Of a workflow of more than COUNTED jobs they are the oldest of those that are read.
+    """
+    ids = sorted(_some_of(alias, workflow_id).values_list("pk", flat=True))[: SHOWN + 1]
+    return list(_relatives(alias, Job.objects.using(alias).filter(pk__in=ids).order_by("pk")))
 
 
 def read_ties_among(alias: str, ids: Collection[int]) -> list[Tie]:
@@ -102,10 +106,16 @@ def read_ties_among(alias: str, ids: Collection[int]) -> list[Tie]:
 
 def count_states(alias: str, workflow_id: int) -> Counts:
     """Count the jobs of a workflow by state."""
-    jobs = Job.objects.using(alias)
-    some = jobs.filter(workflow_id=workflow_id).order_by().values("pk")[: COUNTED + 1]
-    counted = dict(jobs.filter(pk__in=some).order_by("state").values_list("state").annotate(count=Count("pk")))
-    return Counts(states=counted, has_more=sum(counted.values()) > COUNTED)
+    counted = Counter(_some_of(alias, workflow_id).values_list("state", flat=True))
+    return Counts(states=dict(sorted(counted.items())), has_more=counted.total() > COUNTED)
+
+
+def _some_of(alias: str, workflow_id: int) -> QuerySet[Job]:
+    """Return COUNTED jobs of a workflow and one more, if there is one, in no order.
+
+    Sorted or joined by the database, a plan may look for them among all jobs, from the oldest on.
+    """
+    return Job.objects.using(alias).filter(workflow_id=workflow_id).order_by()[: COUNTED + 1]
 
 
 def _ties(edges: QuerySet[Dependency]) -> list[Tie]:

@@ -39,7 +39,7 @@ class Surroundings:
 
 
 def read_surroundings(job: Job, workflow_id: int, name: str | None) -> Surroundings:
-    """Read what is around a job of a workflow, in which it is called `name`. Seven queries, or eight."""
+    """Read what is around a job of a workflow, in which it is called `name`. Eight queries, or nine."""
     alias = alias_of(job)
     workflow = Workflow.objects.using(alias).filter(pk=workflow_id).first()
     needs, dependants = read_ties(alias, job.pk)
