@@ -8,7 +8,7 @@ from conveyor_django import workflow
 from conveyor_django.models import Job
 
 from ..support import jobs
-from ..support.factories import CronFactory, JobFactory, QueueFactory, in_seconds
+from ..support.factories import AttemptFactory, CronFactory, JobFactory, QueueFactory, in_seconds
 from ..support.processes import Desk
 from ..support.waits import wait_until
 
@@ -23,13 +23,18 @@ class Scene:
 
 
 def an_hour_ago_until_now() -> None:
-    """Jobs that have ended, some of them badly, at another pace each minute."""
+    """Jobs that have ended, some of them badly, at another pace each minute; some runs of them were retried."""
     for minute in range(60):
         for place in range(1 + minute * 7 % 11):
             JobFactory(succeeded=True, finished_at=in_seconds(-60 * minute - place - 1), queue=f"q{place % 3}")
         if minute % 9 == 0:
             JobFactory(failed=True, finished_at=in_seconds(-60 * minute - 30))
-    JobFactory(scheduled=True)
+    tried = JobFactory(scheduled=True, queue="q1", attempt=4)
+    # The oldest first, as their rows would have come.
+    for minute in reversed(range(60)):
+        for place in range(minute * 5 % 13 - 8):
+            version, ended = 10 * minute + place, in_seconds(-60 * minute - 1)
+            AttemptFactory(job_id=tried.pk, lease_version=version, finished_at=ended)
     QueueFactory(name="orders")
     CronFactory(name="report")
 
