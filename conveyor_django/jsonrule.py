@@ -50,10 +50,10 @@ def _normalize(value: Any, path: _Path, depth: int) -> Any:  # noqa: C901, PLR09
     kind = type(value)
     if kind is str and value.isascii() and "\x00" not in value:
         return value
-    if kind is int and -_EVERYDAY_INT < value < _EVERYDAY_INT:
-        return value
-    # False for NaN.
-    if kind is float and -_WRITTEN_OUT < value < _WRITTEN_OUT:
+    # No comparison holds for NaN.
+    if (kind is int and -_EVERYDAY_INT < value < _EVERYDAY_INT) or (
+        kind is float and -_WRITTEN_OUT < value < _WRITTEN_OUT
+    ):
         return value
     if kind is list or kind is tuple:
         return [_normalize(item, (path, i), depth + 1) for i, item in enumerate(value)]

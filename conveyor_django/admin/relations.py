@@ -90,7 +90,10 @@ def read_relatives(alias: str, ids: Collection[int]) -> dict[int, Relative]:
 
 
 def read_members(alias: str, workflow_id: int) -> list[Relative]:
-    """Return the first SHOWN jobs of a workflow and one more, if there is one; by two queries."""
+    """Return the oldest SHOWN jobs of a workflow and one more, if there is one; by two queries.
+
+    Of a workflow of more than COUNTED jobs they are the oldest of those that are read.
+    """
     ids = sorted(_some_of(alias, workflow_id).values_list("pk", flat=True))[: SHOWN + 1]
     return list(_relatives(alias, Job.objects.using(alias).filter(pk__in=ids).order_by("pk")))
 
