@@ -100,7 +100,8 @@ def _failed_needs(scene: Scene) -> list[Reason]:
 def _callback(scene: Scene) -> list[Reason]:
     job = scene.job
     members = scene.jobs.filter(workflow=job.workflow_id or 0, workflow_role__isnull=True)
-    going = list(members.exclude(state__in=TERMINAL).order_by("pk").values_list("pk", "state")[:_READ])
+    # Sorted here: sorted by the database, a plan may look for them among all jobs, from the oldest on.
+    going = sorted(members.filter(state__in=set(JobState) - TERMINAL).order_by().values_list("pk", "state")[:_READ])
     if not going:
         return [_stuck(f"every job of its workflow {job.workflow_id} has ended"), *without_scheduler(scene)]
     states = ", ".join(f"{count} {state}" for state, count in sorted(Counter(state for _, state in going).items()))
