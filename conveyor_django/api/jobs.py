@@ -88,7 +88,7 @@ def retry_job(request: HttpRequest, job_id: str) -> HttpResponse:
     name = result_id(alias, job.pk)
     if not requeue(name):
         raise _not_retried(job, alias)
-    return reply(RetriedJob(id=name))
+    return reply(RetriedJob(id=name, state=JobState.READY))
 
 
 def _found(caller: Caller, text: str) -> tuple[models.Job, str]:

@@ -141,6 +141,7 @@ class RetriedJob(BaseModel):
     """A job that was made ready again."""
 
     id: str
+    state: JobState = Field(description="`ready`, as it was made; a worker may have it by now.")
 
 
 class Queue(BaseModel):

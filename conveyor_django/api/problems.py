@@ -121,7 +121,15 @@ def problem_of(error: Exception) -> Problem:
 def _invalid_parts(found: Sequence[Mapping[str, Any]]) -> Problem:
     """Return the refusal of a request whose parts are not as `inputs.py` has them."""
     errors = [{**_place(part["loc"]), "detail": str(part["msg"])} for part in found]
-    return Problem(422, "invalid", f"The request is not as it has to be: {errors[0]['detail']}.", errors=errors)
+    return Problem(422, "invalid", f"{_named(errors[0])}: {errors[0]['detail']}.", errors=errors)
+
+
+def _named(part: Mapping[str, str]) -> str:
+    """Return what a part of a request is called in a sentence."""
+    if "parameter" in part:
+        return f"The parameter {part['parameter']!r} is not as it has to be"
+    inside = part["pointer"] != "#"
+    return f"{part['pointer']} in the body is not as it has to be" if inside else "The body is not as it has to be"
 
 
 def _place(location: Sequence[Any]) -> dict[str, str]:

@@ -157,6 +157,18 @@ def test_a_wrong_job_is_refused_by_name(api: Api, job: object, where: str) -> No
     assert not Job.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("job", "named"),
+    [
+        ({"task": NOTE, "color": "red"}, "#/color in the body is not as it has to be: Extra inputs are not permitted."),
+        ({}, "#/task in the body is not as it has to be: Field required."),
+        ("text", "The body is not as it has to be: "),
+    ],
+)
+def test_the_detail_names_what_is_wrong(api: Api, job: object, named: str) -> None:
+    assert problem(api.post("/jobs", job), 422, "invalid")["detail"].startswith(named)
+
+
 def test_what_other_queues_there_are_is_told_nobody(api: Api) -> None:
     assert "orders" not in str(problem(api.enqueue(NOTE, queue="absent"), 422))
 

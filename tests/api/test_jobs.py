@@ -115,7 +115,7 @@ def test_a_job_that_has_ended_is_not_cancelled(api: Api, state: str) -> None:
 @pytest.mark.parametrize("state", ["failed", "cancelled"])
 def test_what_ended_badly_is_made_ready_again(api: Api, state: str) -> None:
     job = JobFactory(**{state: True})
-    assert answer(api.post(f"/jobs/{name_of(job)}/retry")) == {"id": name_of(job)}
+    assert answer(api.post(f"/jobs/{name_of(job)}/retry")) == {"id": name_of(job), "state": "ready"}
     assert state_of(job) == "ready"
 
 
