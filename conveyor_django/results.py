@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from .compat import TaskError, TaskResult, TaskResultDoesNotExist, TaskResultStatus
 from .conf import MAX_ID, conveyor_settings
-from .errors import JobCancelled, LeaseLost
+from .errors import JobCancelled, LeaseLost, describe
 from .managers.jobs import Accepted
 from .outcomes import Claimed, Ended, Outcome
 from .rebuild import task_of
@@ -67,7 +67,8 @@ def place_of(given: Any) -> tuple[int, str]:
     """
     match = _ID.fullmatch(given) if isinstance(given, str) else None
     if match is None or match["alias"] not in conveyor_settings().databases or int(match["id"]) > MAX_ID:
-        raise TaskResultDoesNotExist(given)
+        example = result_id(conveyor_settings().database, 7)
+        raise TaskResultDoesNotExist(f"{describe(given)} is no result's id: one looks like {example!r}.")
     return int(match["id"]), match["alias"]
 
 
@@ -88,7 +89,7 @@ def stored_results(ids: Iterable[int], *, alias: str, backend: str) -> dict[int,
         return {}
     jobs = Job.objects.using(alias).select_related("payload").in_bulk(wanted)
     if missing := wanted - set(jobs):
-        raise TaskResultDoesNotExist(result_id(alias, min(missing)))
+        raise TaskResultDoesNotExist(f"There is no job {result_id(alias, min(missing))}, or not any more.")
     attempts: dict[int, list[Attempt]] = {job_id: [] for job_id in wanted}
     for attempt in Attempt.objects.using(alias).filter(job_id__in=wanted).order_by("lease_version"):
         job = jobs[attempt.job_id]

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from django.db import ProgrammingError
+from psycopg.errors import UndefinedTable
 
 from .conflicts import Entry, Existing, Key, check_replaceable, settle
 from .errors import ConveyorError
@@ -34,8 +38,13 @@ def store_one(jobs: JobManager, entry: Entry, hint: Hint | None = None) -> Accep
 
     Raises IdempotencyConflict.
     """
+    with _Migrated(jobs.db):
+        return _store_one(jobs, entry, hint)
+
+
+def _store_one(jobs: JobManager, entry: Entry, hint: Hint | None) -> Accepted | Existing:
     if entry.on_conflict == OnConflict.REPLACE:
-        return store_all(jobs, [entry])[0]
+        return _store_all(jobs, [entry])[0]
     for _ in range(KEY_TRIES):
         accepted = jobs.enqueue_job(entry.job, hint=hint)
         if accepted is not None:
@@ -51,6 +60,11 @@ def store_all(jobs: JobManager, entries: Sequence[Entry]) -> list[Accepted | Exi
 
     In one transaction, a part of the caller's if there is one, and else at READ COMMITTED. Raises IdempotencyConflict.
     """
+    with _Migrated(jobs.db):
+        return _store_all(jobs, entries)
+
+
+def _store_all(jobs: JobManager, entries: Sequence[Entry]) -> list[Accepted | Existing]:
     for _ in range(KEY_TRIES):
         try:
             # A try from which a key slipped is undone, so that locks are taken in the order of the keys again.
@@ -59,6 +73,17 @@ def store_all(jobs: JobManager, entries: Sequence[Entry]) -> list[Accepted | Exi
         except _Slipped:
             continue
     raise _vanished(next(entry for entry in entries if entry.has_key))
+
+
+class _Migrated(AbstractContextManager[None]):
+    """Says beside the server's error what to do where the tables are not there."""
+
+    def __init__(self, alias: str) -> None:
+        self._alias = alias
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, ProgrammingError) and isinstance(error.__cause__, UndefinedTable):
+            error.add_note(f"Are Conveyor's tables there? Run: manage.py migrate --database {self._alias}")
 
 
 class _Try:

@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 from django.core.management.base import CommandError
+from django.db import connections
 
 from conveyor_django.models import Job
 
@@ -67,6 +68,14 @@ def test_a_task_that_is_not_there_is_no_worker_s_affair(run):
         "Not enqueued: there is no task 'tests.support.produce.anythin': tests.support.produce has no attribute "
         "'anythin'. Correct the path."
     )
+
+
+def test_without_the_tables_it_says_migrate(run, monkeypatch):
+    settings = connections["default"].settings_dict
+    monkeypatch.setitem(settings, "OPTIONS", settings["OPTIONS"] | {"options": "-c search_path=nowhere"})
+    with pytest.raises(CommandError, match=r"Run `manage\.py migrate --database default`"):
+        run(COMMAND, TASK)
+    assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize(

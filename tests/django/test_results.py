@@ -199,6 +199,12 @@ def test_ids_are_short_and_their_own_inverse(settings: Settings, alias: str) -> 
         place_of(longest)
 
 
+@pytest.mark.parametrize("given", [7, "7", "nowhere:7", "default:0"])
+def test_what_is_no_id_is_told_what_one_looks_like(given: object) -> None:
+    with pytest.raises(TaskResultDoesNotExist, match=rf"^{given!r} is no result's id: one looks like 'default:7'\.$"):
+        place_of(given)
+
+
 # -- what a worker builds ---------------------------------------------------------------------------------
 
 

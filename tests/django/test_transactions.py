@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
-from django.db import connections, transaction
+from django.db import ProgrammingError, connections, transaction
 from pytest_django import Settings
 
 from conveyor_django.enqueue import open_transactions
@@ -20,6 +22,22 @@ def test_a_rollback_takes_the_job_with_it() -> None:
         plain_add.enqueue(1)
         transaction.set_rollback(True)
     assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+def test_without_the_tables_the_error_says_migrate(in_transaction: bool, many: bool) -> None:
+    connection = connections["default"]
+    with connection.cursor() as cursor:
+        cursor.execute("SET search_path TO nowhere")
+    try:
+        with pytest.raises(ProgrammingError) as caught, transaction.atomic() if in_transaction else nullcontext():
+            plain_add.enqueue_many([(1,)]) if many else plain_add.enqueue(1)
+    finally:
+        # What was prepared meanwhile goes with the session.
+        connection.close()
+    assert 'relation "conveyor_' in str(caught.value)
+    assert caught.value.__notes__ == ["Are Conveyor's tables there? Run: manage.py migrate --database default"]
 
 
 def test_a_rollback_to_a_savepoint_takes_the_job_with_it() -> None:

@@ -11,11 +11,13 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from ...compat import InvalidTask
+from ...conf import conveyor_settings
 from ...enqueue import stores_jobs
 from ...errors import ConveyorError, UnknownTask
 from ...registry import resolve_task
 from ..arguments import json_list, json_object, moment
 from ..base import OperatingCommand
+from ..startup import require_migrations
 
 if TYPE_CHECKING:
     from ...compat import Task
@@ -49,6 +51,8 @@ class Command(OperatingCommand):
         """Enqueue once."""
         try:
             chosen = _changed(_stored(resolve_task(task)), given)
+            settings = conveyor_settings()
+            require_migrations(settings.database_of(chosen.queue_name), settings)
             result = chosen.enqueue(*arguments, **keywords)
         # A worker's words for it speak of the job that it holds.
         except UnknownTask as error:
