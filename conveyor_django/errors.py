@@ -203,6 +203,12 @@ def name_place(error: Exception, place: str) -> None:
         error.args = (f"{place}: {error}", *error.args[1:])
 
 
+def kind_of(value: Any) -> str:
+    """Return the name of a value's type with its article: a dict, an object."""
+    name = type(value).__qualname__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 def describe(value: Any, limit: int = 80) -> str:
     """Return a short repr of `value` for an error message; its type where it has none."""
     try:

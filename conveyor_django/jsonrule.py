@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .errors import InvalidArguments, describe
+from .errors import InvalidArguments, describe, kind_of
 
 MAX_DEPTH = 200
 # Some 4,200 digits: Python itself refuses to read or write more than 4,300.
@@ -72,7 +72,7 @@ def _normalize(value: Any, path: _Path, depth: int) -> Any:  # noqa: C901, PLR09
         case Sequence():
             return [_normalize(item, (path, i), depth + 1) for i, item in enumerate(value)]
     raise InvalidArguments(
-        f"{_shown(path)} is {describe(value)}, a {type(value).__qualname__}, which JSON cannot hold. "
+        f"{_shown(path)} is {describe(value)}, {kind_of(value)}, which JSON cannot hold. "
         f"Pass a string, number, list or dict instead (for a datetime, .isoformat(); for a model, its pk)."
     )
 
@@ -140,8 +140,7 @@ def _key(key: Any, path: _Path) -> str:
     if isinstance(key, str):
         return _text(_plain(key), path, "a key of ")
     raise InvalidArguments(
-        f"{_shown(path)} has the key {describe(key)}, a {type(key).__qualname__}; JSON would turn it into text. "
-        f"Use str keys."
+        f"{_shown(path)} has the key {describe(key)}, {kind_of(key)}; JSON would turn it into text. Use str keys."
     )
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from .compat import Task
-from .errors import UnknownTask
+from .errors import UnknownTask, kind_of
 
 _known: Final[dict[str, Task[..., Any]]] = {}
 # The paths of the tasks that were declared for the HTTP API.
@@ -58,7 +58,7 @@ def _find(path: str) -> Task[..., Any]:
             raise UnknownTask(path, f"{owner} has no attribute {name!r}")
         found = getattr(found, name)
     if not isinstance(found, Task):
-        raise UnknownTask(path, f"it is a {type(found).__qualname__}, not a task: decorate it with @task")
+        raise UnknownTask(path, f"it is {kind_of(found)}, not a task: decorate it with @task")
     return found
 
 

@@ -35,9 +35,12 @@ def test_a_worker_that_was_not_seen_for_a_lease_is_none(stage: Stage) -> None:
 
 def test_no_worker_takes_from_its_queue(stage: Stage) -> None:
     stage.worker("orders", "mail")
-    reason = only_reason(known_job())
+    job = known_job()
+    reason = only_reason(job)
     assert reason.code == "queue_without_worker"
-    assert "1 worker serve 'mail' and 'orders'" in reason.text
+    assert "1 worker serves 'mail' and 'orders'" in reason.text
+    stage.worker("mail")
+    assert "2 workers serve 'mail' and 'orders'" in only_reason(job).text
 
 
 @pytest.mark.parametrize("drain", [{"draining": True}, {"drain_requested_at": seconds_ago(1)}])

@@ -46,15 +46,26 @@ def test_a_queue_has_no_worker(stage: Stage) -> None:
     JobFactory(), JobFactory(queue="orders")
     finding = only_finding()
     assert (finding.code, finding.level) == ("queue_without_worker", Level.PROBLEM)
-    assert finding.problem.startswith("queue 'orders' has ready jobs")
+    assert finding.problem == (
+        "queue 'orders' has ready jobs, but the one live worker does not take from it: it serves 'default'."
+    )
     assert finding.remedy == "Start one: manage.py conveyor_worker --queues orders --database default"
+
+
+def test_a_queue_has_none_of_several_workers(stage: Stage) -> None:
+    stage.scheduler()
+    stage.worker("default"), stage.worker("mail")
+    JobFactory(queue="orders")
+    assert only_finding().problem.endswith("none of the 2 live workers takes from it: they serve 'default' and 'mail'.")
 
 
 def test_a_queue_s_workers_drain(stage: Stage) -> None:
     stage.scheduler()
     stage.worker(draining=True)
     JobFactory()
-    assert "all of them drain" in only_finding().problem
+    assert only_finding().problem.endswith("the one live worker does not take from it: it drains.")
+    stage.worker(draining=True)
+    assert only_finding().problem.endswith("none of the 2 live workers takes from it: all of them drain.")
 
 
 def test_of_a_paused_queue_nothing_is_expected(stage: Stage) -> None:

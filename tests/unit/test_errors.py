@@ -77,3 +77,8 @@ class Mute:
 @pytest.mark.parametrize(("value", "shown"), [(10**5000, "<int>"), (Mute(), "<Mute>")], ids=["digits", "mute"])
 def test_describe_stands_what_cannot_be_shown(value: object, shown: str) -> None:
     assert errors.describe(value) == shown
+
+
+@pytest.mark.parametrize(("value", "called"), [(object(), "an object"), ({}, "a dict"), (1, "an int"), ("", "a str")])
+def test_a_kind_has_its_article(value: object, called: str) -> None:
+    assert errors.kind_of(value) == called

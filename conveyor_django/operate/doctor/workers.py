@@ -36,12 +36,15 @@ def queues_without_worker(fleet: Fleet) -> Iterator[Finding]:
         if any(serves(worker, queue) for worker in fleet.claiming):
             continue
         served = {name for worker in fleet.claiming for name in worker.queues}
-        what = "all of them drain" if any(serves(worker, queue) for worker in fleet.live) else (
-            f"they serve {listed(sorted(map(repr, served)))}" if served else "all of them drain"
+        one = len(fleet.live) == 1
+        drains = not served or any(serves(worker, queue) for worker in fleet.live)
+        what = ("it drains" if one else "all of them drain") if drains else (
+            f"{'it serves' if one else 'they serve'} {listed(sorted(map(repr, served)))}"
         )  # fmt: skip
+        none = "the one live worker does not take" if one else f"none of the {len(fleet.live)} live workers takes"
         yield problem(
             "queue_without_worker",
-            f"queue {queue!r} has ready jobs, but none of the {len(fleet.live)} live workers takes from it: {what}.",
+            f"queue {queue!r} has ready jobs, but {none} from it: {what}.",
             f"Start one: manage.py conveyor_worker --queues {queue} --database {fleet.alias}",
         )
 

@@ -50,8 +50,8 @@ def _nobody(scene: Scene) -> Reason:
         return Reason(Code.WORKERS_DRAINING, text, start)
     served = sorted({name for worker in live for name in worker.queues})
     text = (
-        f"no live worker takes jobs of queue {queue!r}: {counted(len(live), 'worker')} serve "
-        f"{listed(map(repr, served))}."
+        f"no live worker takes jobs of queue {queue!r}: {counted(len(live), 'worker')} "
+        f"{'serves' if len(live) == 1 else 'serve'} {listed(map(repr, served))}."
     )
     return Reason(Code.QUEUE_WITHOUT_WORKER, text, start)
 
