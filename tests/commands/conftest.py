@@ -12,7 +12,19 @@ from django.core.management import call_command
 from django.db import connections
 from pytest_django import Settings
 
+from conveyor_django.models import Job
+
+from ..support.factories import AttemptFactory, JobFactory
+
 SECOND = "second"
+
+
+def failed_with(message: str, **fields: object) -> Job:
+    """Make a job whose last run failed so, after one that failed otherwise."""
+    job = JobFactory(failed=True, lease_version=2, **fields)
+    AttemptFactory(job=job, lease_version=1, message="an earlier one: disk full")
+    AttemptFactory(job=job, lease_version=2, message=message, verb="fail")
+    return job
 
 
 @pytest.fixture
