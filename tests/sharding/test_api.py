@@ -26,7 +26,7 @@ def test_a_job_is_stored_and_changed_on_its_queue_s_server(api, shard: str) -> N
     assert answer(api.enqueue(SETTLE, 1, key="k"), 200)["id"] == there["id"]
     assert answer(api.get(f"/jobs/{there['id']}"))["task"] == SETTLE
     assert answer(api.post(f"/jobs/{there['id']}/cancel"))["state"] == "cancelled"
-    assert answer(api.post(f"/jobs/{there['id']}/retry")) == {"id": there["id"]}
+    assert answer(api.post(f"/jobs/{there['id']}/retry")) == {"id": there["id"], "state": "ready"}
     assert Job.objects.using(shard).get().state == "ready"
 
 
