@@ -7,18 +7,19 @@ from argparse import ArgumentParser
 from typing import Any, Final
 
 import psycopg
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import Error as DjangoError
 
 from ..conf import ConveyorSettings
 from ..errors import DatabaseUnsupported
+from .reading import PipedCommand
 from .startup import require_migrations
 
 # The exit code of a command that a signal has stopped between two batches, as a shell's for SIGINT.
 INTERRUPTED: Final = 130
 
 
-class OperatingCommand(BaseCommand):
+class OperatingCommand(PipedCommand):
     """A command for whoever operates the queues. It ends with 0 where it did what it was told, else with 1."""
 
     def execute(self, *args: Any, **options: Any) -> Any:

@@ -11,8 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import pytest
-
 from ..support.databases import process_environment
 
 COMMAND = [sys.executable, "-m", "testproject", "conveyor_status", "--watch", "0.1"]
@@ -57,21 +55,6 @@ def test_on_a_terminal_it_gives_the_cursor_back_also_at_sigterm(transactional_db
         os.close(ours)
     assert seen.startswith(b"\x1b[2J")
     assert seen.rstrip().endswith(b"\x1b[?25h")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"), [(["conveyor_status"], 0), (["conveyor_doctor"], 2), (["conveyor_explain", "1"], 0)]
-)
-def test_what_is_cut_off_ends_without_a_word(transactional_db: None, arguments: list[str], code: int) -> None:
-    """As `conveyor_status | head` may be; the worst case of it, in which nobody reads a word."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w") as out:
-        done = subprocess.run(
-            [sys.executable, "-m", "testproject", *arguments], env=process_environment(), stdout=out,
-            stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
-    assert (done.returncode, done.stderr) == (code, "")
 
 
 def test_it_ends_when_nobody_reads(transactional_db: None) -> None:

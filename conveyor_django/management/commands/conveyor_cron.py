@@ -7,7 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 from django.utils.module_loading import autodiscover_modules
@@ -17,12 +17,13 @@ from ...cronspec import CronSpec
 from ...crontab import declared_entries
 from ...errors import InvalidCron
 from ...models import Cron
+from ..reading import ReadingCommand
 from ..startup import require_migrations
 
 MOST: Final = 1000
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     """List, and change nothing."""
 
     help = "List the cron entries with their next ticks."

@@ -5,20 +5,21 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from ...conf import conveyor_settings
 from ...managers.release import sweep_once
 from ...models import Workflow
 from ...notify import notify_now
 from ...transactions import joined
+from ..reading import ReadingCommand
 from ..startup import require_migrations
 
 # Lines that are printed at most, for each database.
 SHOWN: Final = 1000
 
 
-class Command(BaseCommand):
+class Command(ReadingCommand):
     """Look through every blocked job; exit with 1 if one of them is stuck."""
 
     help = "List blocked jobs that nothing will release, with the reason; exit with 1 if there are any."

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -16,13 +16,14 @@ from ...conf import conveyor_settings
 from ...models import ApiToken
 from ...operate.apiverbs import ApiVerb
 from ...operate.tokens import InvalidToken, all_tokens, create_token, revoke_token
+from ..base import OperatingCommand
 from ..startup import require_migrations
 
 _AGE: Final = re.compile(r"(?P<count>[1-9][0-9]{0,4})(?P<unit>[hd])", re.ASCII)
 _UNITS: Final = {"h": "hours", "d": "days"}
 
 
-class Command(BaseCommand):
+class Command(OperatingCommand):
     """Tokens are rows of CONVEYOR["DATABASE"]; the token itself is shown once, when it is made."""
 
     help = "Make, list and revoke the bearer tokens of the HTTP API."
