@@ -13,6 +13,7 @@ from .conf import ConveyorSettings, conveyor_settings
 from .counting import count_stored
 from .enqueue import check_transaction, jobs_of, prepared
 from .errors import InvalidArguments, describe
+from .jsonrule import is_builtin
 from .managers.jobs import Accepted
 from .notify import notify_on_commit
 from .results import accepted_result, stored_results
@@ -125,12 +126,14 @@ class _Late(Sequence["Entry"]):
 def _may_be_late(calls: Sequence[Call[..., Any]], settings: ConveyorSettings) -> bool:
     """Say whether calls may be prepared while the server stores others: where that runs no code of the project's.
 
-    Such code could want to use the connection. And a span is told of all the jobs before the first is stored.
+    Such code could want to use the connection, as a page of a query does that is an argument. And a span is told of all
+    the jobs before the first is stored.
     """
     return (
         len(calls) > store.CHUNK
-        and not any(callable(getattr(call.task, "concurrency_key", None)) for call in calls)
         and is_untraced(settings)
+        and not any(callable(getattr(call.task, "concurrency_key", None)) for call in calls)
+        and all(is_builtin(call.args) and is_builtin(call.kwargs) for call in calls)
     )
 
 

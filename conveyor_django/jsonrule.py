@@ -27,6 +27,7 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), all
 
 # Within these bounds an integer is looked at no further.
 _EVERYDAY_INT = 2**63
+_SCALARS: Final = frozenset({str, int, float, bool, bytes, type(None)})
 # Where a value stands: the name of the outermost, or what holds it and its key there. Text is made of it for an error.
 _Path = str | tuple["_Path", Any]
 
@@ -151,6 +152,18 @@ def is_storable(text: str) -> bool:
     """Say whether PostgreSQL can store `text`: no NUL, no lone surrogate."""
     # Of ASCII alone, which Python knows without a look at the text, it has no surrogates.
     return "\x00" not in text if text.isascii() else _UNSTORABLE.search(text) is None
+
+
+def is_builtin(value: Any, depth: int = 0) -> bool:
+    """Say whether `value` is of Python's own types throughout, so that `normalize` runs no code of others."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return True
+    if depth > MAX_DEPTH:
+        return False
+    if kind is list or kind is tuple:
+        return all(is_builtin(item, depth + 1) for item in value)
+    return kind is dict and all(type(key) is str and is_builtin(item, depth + 1) for key, item in value.items())
 
 
 def dumps(value: Any) -> str:

@@ -109,7 +109,8 @@ def is_unwatched(wrapper: BaseDatabaseWrapper) -> bool:
     """Say whether a statement may go by another way than Django's cursor.
 
     Not where queries are logged or wrapped, whose readers want to see them all; nor past a driver's cursor that is not
-    Django's own, which is there to watch.
+    Django's own, which is there to watch. Nor where somebody has changed the encoding of the session, which Django sets
+    to UTF-8: the other way writes no other.
     """
     raw = wrapper.connection
     return (
@@ -117,6 +118,7 @@ def is_unwatched(wrapper: BaseDatabaseWrapper) -> bool:
         and not wrapper.queries_logged
         and not wrapper.execute_wrappers
         and raw.cursor_factory in _OWN
+        and raw.pgconn.parameter_status(b"client_encoding") == b"UTF8"
     )
 
 

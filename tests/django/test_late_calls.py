@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -114,6 +115,25 @@ def test_a_concurrency_key_that_asks_the_database_is_asked_before(prepared: list
     enqueue_many([task.bind(n) for n in range(COUNT)])
     assert prepared == [(f"calls[{n}]", False) for n in range(COUNT)]
     assert Job.objects.filter(concurrency_key__startswith="0-").count() == COUNT
+
+
+class Counted(Sequence[int]):
+    """Asks the database for what is in it, as a page of a query does."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, place: Any) -> Any:
+        return [Job.objects.count()][place]
+
+
+@pytest.mark.parametrize("nest", [lambda value: value, lambda value: [{"page": value}]], ids=["plain", "nested"])
+def test_an_argument_that_asks_the_database_is_asked_before(
+    prepared: list[tuple[str, bool]], nest: Callable[[Any], Any]
+) -> None:
+    enqueue_many([anything.bind(nest(Counted()) if n == 30 else n) for n in range(COUNT)])
+    assert prepared == [(f"calls[{n}]", False) for n in range(COUNT)]
+    assert stored()[30] == [nest([0])]
 
 
 def test_all_store_the_trace_context_that_is_open() -> None:

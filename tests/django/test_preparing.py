@@ -12,7 +12,7 @@ from django.db.backends.postgresql.base import Cursor
 from django.test.utils import CaptureQueriesContext
 from psycopg.errors import CheckViolation
 
-from conveyor_django import enqueue_many, preparing
+from conveyor_django import enqueue_many, preparing, store
 from conveyor_django.models import Job
 from conveyor_django.outcomes import Answer, Succeed
 from conveyor_django.transactions import read_committed, set_savepoint
@@ -125,6 +125,16 @@ def test_where_it_is_not_to_be_nothing_is_prepared(
     anything.enqueue()
     assert prepared() == []
     assert Job.objects.count() == preparing.USES_BEFORE + 2
+
+
+def test_in_an_encoding_that_somebody_has_set_texts_stay_what_they_are() -> None:
+    anything.enqueue("é")
+    with connection.cursor() as cursor:
+        cursor.execute("SET client_encoding TO 'LATIN1'")
+    for _ in range(preparing.USES_BEFORE + 2):
+        anything.enqueue("é")
+    enqueue_many([anything.bind("é") for _ in range(store.CHUNK + 1)])
+    assert Job.objects.exclude(payload__args=["é"]).count() == 0
 
 
 def test_the_driver_s_cursor_of_somebody_else_stays() -> None:

@@ -149,3 +149,11 @@ def _many(count: int, instant: dt.datetime, queues: tuple[str, ...] = ("a",)) ->
         AttemptFactory.build(job_id=jobs[place % len(jobs)].pk, lease_version=place, finished_at=instant)
         for place in range(count)
     )
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 9_000_000_000_000], [-5, 1, 7], [10**12 * n for n in range(1, 6)]])
+def test_few_are_counted_however_far_their_ids_lie_apart(ids: list[int]) -> None:
+    for number, place in enumerate(ids):
+        AttemptFactory(id=place, job_id=JobFactory().pk, finished_at=NOW - MINUTE * (len(ids) - number))
+    assert sum(row.runs for row in retried()) == len(ids)
+    assert {row.exact for row in retried()} == {True}

@@ -37,4 +37,4 @@ def failing_queues(fleet: Fleet) -> Iterator[Finding]:
     )
 
 
-FAILURES: Final = Check("At most one in ten jobs that ended of late has failed, in every queue.", failing_queues)
+FAILURES: Final = Check("Of the newest jobs that ended, at most one in ten has failed in every queue.", failing_queues)
