@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..conf import MAX_INTEGER, MAX_KEY_LENGTH, MAX_QUEUE_LENGTH, conveyor_settings
+from ..instants import in_utc
 from ..jsonrule import is_storable
 from ..options import MAX_PRIORITY, MIN_PRIORITY
 from ..states import JobState
@@ -29,14 +29,6 @@ def _written(value: Any) -> Any:
     return value
 
 
-def _representable(value: dt.datetime) -> dt.datetime:
-    """Return it in UTC; refuse what some reader of the database could not hold: Python's years end at 1 and 9999."""
-    # Year by year first: what lies at the very ends has no UTC.
-    if not dt.MINYEAR < value.year < dt.MAXYEAR or not dt.MINYEAR < (utc := value.astimezone(dt.UTC)).year < dt.MAXYEAR:
-        raise ValueError(f"it has to be of the years {dt.MINYEAR + 1} to {dt.MAXYEAR - 1} in UTC")
-    return utc
-
-
 def _storable(value: str) -> str:
     if not is_storable(value):
         raise ValueError("it has a character that PostgreSQL cannot store")
@@ -53,7 +45,7 @@ def _bounded(jobs: Any) -> Any:
     return jobs
 
 
-Instant = Annotated[AwareDatetime, BeforeValidator(_written), AfterValidator(_representable), Field(strict=False)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_written), AfterValidator(in_utc), Field(strict=False)]
 QueueName = Annotated[str, Field(min_length=1, max_length=MAX_QUEUE_LENGTH), AfterValidator(_storable)]
 TaskPath = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_storable)]
 

@@ -20,6 +20,7 @@ from django.utils.crypto import constant_time_compare
 
 from ..conf import MAX_QUEUE_LENGTH, conveyor_settings, is_queue_name
 from ..errors import ConveyorError, describe
+from ..instants import in_utc
 from ..jsonrule import is_storable
 from .apiverbs import ApiVerb
 
@@ -140,5 +141,16 @@ def _check(name: str, queues: Collection[str] | None, verbs: Collection[str], ex
     for verb in verbs:
         if verb not in set(ApiVerb):
             raise InvalidToken(f"{describe(verb)} is no verb of the HTTP API: name some of {known}.")
-    if expires_at is not None and expires_at <= timezone.now():
+    if expires_at is not None:
+        _check_end(expires_at)
+
+
+def _check_end(expires_at: dt.datetime) -> None:
+    try:
+        in_utc(expires_at)
+    except ValueError as error:
+        raise InvalidToken(
+            f"the token's end is {expires_at.isoformat()}, but {error}; leave it out for none."
+        ) from error
+    if expires_at <= timezone.now():
         raise InvalidToken(f"the token would have expired on {expires_at.isoformat()} already: give a later time.")
