@@ -19,6 +19,7 @@ MAX_PAGE: Final = 200
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
+_DIGITS: Final = re.compile(r"[0-9]+")
 _KEY: Final = r"^[\x20-\x7e]+$"
 
 
@@ -26,6 +27,13 @@ def _written(value: Any) -> Any:
     """Refuse what is an instant by another notation than RFC 3339's."""
     if not isinstance(value, str) or not _INSTANT.fullmatch(value):
         raise ValueError("it has to be an instant with its offset, such as 2030-01-31T08:00:00Z")
+    return value
+
+
+def _digits(value: Any) -> Any:
+    """Refuse what Python reads as a number and other readers do not, or not all: 1_0, +3, 3.0, spaces, other digits."""
+    if not isinstance(value, str) or not _DIGITS.fullmatch(value):
+        raise ValueError("it has to be a whole number in the digits 0 to 9")
     return value
 
 
@@ -102,5 +110,5 @@ class JobFilter(BaseModel):
     task: TaskPath | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
-    limit: int = Field(50, ge=1, le=MAX_PAGE)
+    limit: Annotated[int, BeforeValidator(_digits)] = Field(50, ge=1, le=MAX_PAGE)
     cursor: str | None = Field(None, max_length=200, description="The `next` of the page before this one.")
