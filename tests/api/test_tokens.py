@@ -80,6 +80,10 @@ FAR = ["create", "shop", "--queue", "a", "--verb", "read", "--expires"]
         (["create", "shop", "--queue", "a", "--verb", "delete"], "'delete' is no verb"),
         (["create", "shop", "--queue", "", "--verb", "read"], "'' is no queue's name"),
         (["create", " ", "--queue", "a", "--verb", "read"], "' ' is no token's name"),
+        (["create", "a\nb", "--queue", "a", "--verb", "read"], "'a\\nb' is no token's name"),
+        (["create", "a\x1b[2J", "--queue", "a", "--verb", "read"], "'a\\x1b[2J' is no token's name"),
+        (["create", "a\u2028b", "--queue", "a", "--verb", "read"], "is no token's name"),
+        (["create", "a" * 201, "--queue", "a", "--verb", "read"], "in up to 200 characters"),
         (["create", "shop", "--queue", "a", "--verb", "read", "--expires", "soon"], "not 'soon'"),
         (["create", "shop", "--queue", "a", "--verb", "read", "--expires", "2030-01-31"], "not '2030-01-31'"),
         (["create", "shop", "--queue", "a", "--verb", "read", "--expires", "2030-99-31T08:00:00Z"], "not '2030-99"),
@@ -110,3 +114,8 @@ def test_an_end_that_not_every_reader_could_hold_is_refused_of_programs_too() ->
 def test_an_end_with_an_offset_that_postgresql_does_not_read() -> None:
     run(*FAR, "2090-01-31T23:00:00+23:00")
     assert ApiToken.objects.get().expires_at == dt.datetime(2090, 1, 31, tzinfo=dt.UTC)
+
+
+def test_a_name_of_any_script_and_of_the_greatest_length() -> None:
+    run("create", "ä 店 " * 50, "--queue", "a", "--verb", "read")
+    assert len(ApiToken.objects.get().name) == 200
