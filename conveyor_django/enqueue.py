@@ -8,13 +8,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import connections, transaction
-from django.utils import timezone
 
 from . import counting, jsonrule
 from .compat import InvalidTask
 from .conf import ConveyorSettings, conveyor_settings
 from .conflicts import Entry, Existing
 from .errors import ForeignTransaction, InvalidArguments, PayloadTooLarge, UnknownTask, name_place
+from .instants import in_utc
 from .managers.jobs import Accepted, NewJob
 from .notify import Ring
 from .options import concurrency_key_of
@@ -202,22 +202,13 @@ def _instant(path: str, run_after: dt.datetime | None) -> dt.datetime | None:
     """Return the earliest start as an aware instant. Raises InvalidTask where not every reader could hold it."""
     if run_after is None:
         return None
-    instant = run_after
+    # Naive is allowed with USE_TZ = False only.
     try:
-        # Naive is allowed with USE_TZ = False only, and means the project's time zone, as in its models.
-        if timezone.is_naive(instant):
-            instant = timezone.make_aware(instant, timezone.get_default_timezone())
-        # In UTC also because PostgreSQL reads no offset of 16 hours or more, which Python has.
-        in_utc = instant.astimezone(dt.UTC)
-    except OverflowError:
-        in_utc = None
-    # A session's time zone may lie up to a day off UTC, and Python's years end at 1 and 9999.
-    if in_utc is None or not dt.MINYEAR < in_utc.year < dt.MAXYEAR:
+        return in_utc(run_after)
+    except ValueError as error:
         raise InvalidTask(
-            f"{path}: run_after is {run_after.isoformat()}, but it must be an instant of the years "
-            f"{dt.MINYEAR + 1} to {dt.MAXYEAR - 1} in UTC; leave it out to run the job at once."
-        )
-    return in_utc
+            f"{path}: run_after is {run_after.isoformat()}, but {error}; leave it out to run the job at once."
+        ) from None
 
 
 def check_transaction(task: str, alias: str) -> None:

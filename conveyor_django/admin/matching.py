@@ -15,6 +15,7 @@ from django.http import HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.dateparse import parse_datetime
 
+from ..instants import in_utc
 from ..operate.selection import BATCH, requeue_matching
 from ..operate.walk import Found
 from ..states import JobState
@@ -135,6 +136,6 @@ def _now(alias: str) -> str:
 def _instant(text: str) -> dt.datetime | None:
     try:
         instant = parse_datetime(text)
+        return None if instant is None or instant.tzinfo is None else in_utc(instant)
     except ValueError:
         return None
-    return instant if instant is not None and instant.tzinfo is not None else None

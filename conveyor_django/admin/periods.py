@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from ..errors import describe
+from ..instants import in_utc
 
 CHOICES: Final = (("1h", "Past hour"), ("1d", "Past day"), ("7d", "Past 7 days"))
 PLACEHOLDER: Final = "2026-01-31 08:00..2026-01-31 09:00"
@@ -47,9 +48,8 @@ def _instant(part: str, text: str) -> dt.datetime | None:
             instant = None if day is None else dt.datetime.combine(day, dt.time())
         if instant is not None and timezone.is_naive(instant):
             instant = timezone.make_aware(instant)
-        # Not every instant can be told in every zone: Python's years end at 1 and 9999.
-        if instant is not None and dt.MINYEAR < instant.year < dt.MAXYEAR:
-            return instant
+        if instant is not None:
+            return in_utc(instant)
     except (ValueError, OverflowError):
         pass  # Well formed, but no such day or time.
     raise ValueError(_refusal(text))

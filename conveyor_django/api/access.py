@@ -54,6 +54,11 @@ class UserCaller:
 class BearerToken(HttpBearer):
     """``Authorization: Bearer …``; who sends one is that token's holder or nobody, whatever cookies come along."""
 
+    def __call__(self, request: HttpRequest) -> TokenCaller | None:
+        """Return the token's holder, or None for another scheme: which ninja would log, with the secret, in DEBUG."""
+        scheme, _, token = request.headers.get(self.header, "").partition(" ")
+        return self.authenticate(request, token) if scheme.lower() == self.openapi_scheme else None
+
     def authenticate(self, request: HttpRequest, token: str) -> TokenCaller:  # noqa: ARG002
         """Return the token's holder. Raises Problem for any other text, and where the token is used too often."""
         row = find_token(token.strip())

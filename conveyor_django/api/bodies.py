@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any, Final, NoReturn
 
 from django.http import HttpRequest, UnreadablePostError
@@ -10,6 +11,7 @@ from django.utils.datastructures import MultiValueDict
 from ninja.parser import Parser
 
 from ..conf import conveyor_settings
+from ..errors import describe
 from .problems import Problem, invalid
 
 JSON: Final = "application/json"
@@ -49,7 +51,7 @@ class StrictParser(Parser):
         """Return the body's value. Raises Problem."""
         try:
             # Not bytes: of those json would guess the encoding.
-            return json.loads(request.body.decode(), parse_constant=_refuse_constant)
+            return json.loads(request.body.decode(), parse_constant=_refuse_constant, object_pairs_hook=_unrepeated)
         except UnicodeDecodeError as error:
             raise _broken(f"not UTF-8 at byte {error.start}") from error
         except json.JSONDecodeError as error:
@@ -90,3 +92,12 @@ def _broken(why: str) -> Problem:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise _broken(f"{name} is no JSON; send null or a string instead")
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of the body; refuse one that says a key twice: readers do not agree which of the two counts."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise _broken(f"an object has the key {describe(twice)} more than once")
+    return value

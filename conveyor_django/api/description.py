@@ -34,7 +34,7 @@ _POST: Final = (400, 413, 415)
 _OWN: Final[dict[str, tuple[int, ...]]] = {
     "enqueueJob": (409, 422),
     "enqueueJobs": (409, 422),
-    "listJobs": (422,),
+    "listJobs": (400, 422),
     "getJob": (404,),
     "explainJob": (404,),
     "cancelJob": (404, 409),

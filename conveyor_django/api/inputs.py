@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..conf import MAX_INTEGER, MAX_KEY_LENGTH, MAX_QUEUE_LENGTH, conveyor_settings
+from ..instants import in_utc
 from ..jsonrule import is_storable
 from ..options import MAX_PRIORITY, MIN_PRIORITY
 from ..states import JobState
@@ -19,6 +19,7 @@ MAX_PAGE: Final = 200
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
+_DIGITS: Final = re.compile(r"[0-9]+")
 _KEY: Final = r"^[\x20-\x7e]+$"
 
 
@@ -29,12 +30,11 @@ def _written(value: Any) -> Any:
     return value
 
 
-def _representable(value: dt.datetime) -> dt.datetime:
-    """Return it in UTC; refuse what some reader of the database could not hold: Python's years end at 1 and 9999."""
-    # Year by year first: what lies at the very ends has no UTC.
-    if not dt.MINYEAR < value.year < dt.MAXYEAR or not dt.MINYEAR < (utc := value.astimezone(dt.UTC)).year < dt.MAXYEAR:
-        raise ValueError(f"it has to be of the years {dt.MINYEAR + 1} to {dt.MAXYEAR - 1} in UTC")
-    return utc
+def _digits(value: Any) -> Any:
+    """Refuse what Python reads as a number and other readers do not, or not all: 1_0, +3, 3.0, spaces, other digits."""
+    if not isinstance(value, str) or not _DIGITS.fullmatch(value):
+        raise ValueError("it has to be a whole number in the digits 0 to 9")
+    return value
 
 
 def _storable(value: str) -> str:
@@ -53,7 +53,7 @@ def _bounded(jobs: Any) -> Any:
     return jobs
 
 
-Instant = Annotated[AwareDatetime, BeforeValidator(_written), AfterValidator(_representable), Field(strict=False)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_written), AfterValidator(in_utc), Field(strict=False)]
 QueueName = Annotated[str, Field(min_length=1, max_length=MAX_QUEUE_LENGTH), AfterValidator(_storable)]
 TaskPath = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_storable)]
 
@@ -110,5 +110,5 @@ class JobFilter(BaseModel):
     task: TaskPath | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
-    limit: int = Field(50, ge=1, le=MAX_PAGE)
+    limit: Annotated[int, BeforeValidator(_digits)] = Field(50, ge=1, le=MAX_PAGE)
     cursor: str | None = Field(None, max_length=200, description="The `next` of the page before this one.")

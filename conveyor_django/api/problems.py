@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.core.signals import got_request_exception
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -103,6 +104,10 @@ def problem_of(error: Exception) -> Problem:
     for each in (error, error.__cause__):
         if isinstance(each, Problem):
             return each
+    return _meant_by(error)
+
+
+def _meant_by(error: Exception) -> Problem:
     match error:
         case AuthenticationError():
             return unauthorized("Send a token as `Authorization: Bearer …`, or the cookie of a Django session.")
@@ -110,12 +115,21 @@ def problem_of(error: Exception) -> Problem:
             return _invalid_parts(error.errors)
         case Http404():
             return not_found("There is nothing at this address.")
+        case SuspiciousOperation():
+            return _unread(error)
         case OperationalError() | InterfaceError():
             return Problem(
                 503, "database-unavailable", "The database cannot be used just now. Try again.",
                 headers={"Retry-After": str(RETRY_SECONDS)},
             )  # fmt: skip
     return Problem(500, "internal-error", "Something is broken here; the server's log says what.")
+
+
+def _unread(error: SuspiciousOperation) -> Problem:
+    """Return the refusal of a request that Django does not read."""
+    if isinstance(error, RequestDataTooBig):
+        return Problem(413, "too-large", "The request is larger than this server reads.")
+    return Problem(400, "unreadable", "The request has too many parameters, or is not for a host of this server.")
 
 
 def _invalid_parts(found: Sequence[Mapping[str, Any]]) -> Problem:

@@ -13,6 +13,8 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
+from ..instants import in_utc
+
 # Either an instant, or how long ago it is.
 Moment = dt.datetime | dt.timedelta
 
@@ -48,7 +50,7 @@ def moment(text: str) -> Moment:
         if instant is not None:
             return _for_django(instant)
     # What reads like one and is none: the 30th of February, or an instant beyond the years that there are.
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise ArgumentTypeError(f"{text!r} is no instant: {error}") from error
     raise ArgumentTypeError(
         f"must be an instant, such as 2026-11-30T14:00 or 2026-11-30T14:00+01:00, or how long ago it is, such as "
@@ -105,6 +107,7 @@ def _number(text: str) -> float:
 
 def _for_django(instant: dt.datetime) -> dt.datetime:
     """Return the instant in the form that the project's models have."""
+    utc = in_utc(instant)
     if settings.USE_TZ:
-        return timezone.make_aware(instant) if timezone.is_naive(instant) else instant
-    return instant if timezone.is_naive(instant) else timezone.make_naive(instant)
+        return utc
+    return instant if timezone.is_naive(instant) else timezone.make_naive(utc)

@@ -20,6 +20,7 @@ from django.utils.crypto import constant_time_compare
 
 from ..conf import MAX_QUEUE_LENGTH, conveyor_settings, is_queue_name
 from ..errors import ConveyorError, describe
+from ..instants import in_utc
 from ..jsonrule import is_storable
 from .apiverbs import ApiVerb
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 # So that a token in a log or a repository can be told for what it is, by programs that look for such.
 MARK: Final = "conveyor"
 _TOKEN: Final = re.compile(rf"(?P<prefix>{MARK}_[0-9a-f]{{12}})_[A-Za-z0-9_-]{{43}}", re.ASCII)
+MAX_NAME_LENGTH: Final = 200
+# A list of tokens has a line for each, and is shown in terminals.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # How old `last_used_at` may be: a write at each request would be a write too many.
 USE_NOTED_EVERY: Final = dt.timedelta(hours=1)
 
@@ -124,8 +128,11 @@ def _digest(text: str) -> str:
 
 
 def _check(name: str, queues: Collection[str] | None, verbs: Collection[str], expires_at: dt.datetime | None) -> None:
-    if not name.strip() or not is_storable(name):
-        raise InvalidToken(f"{describe(name)} is no token's name: say whose it is, such as 'shop'.")
+    if not name.strip() or not is_storable(name) or len(name) > MAX_NAME_LENGTH or _CONTROL.search(name):
+        raise InvalidToken(
+            f"{describe(name)} is no token's name: say in up to {MAX_NAME_LENGTH} characters of one line whose it is, "
+            f"such as 'shop'."
+        )
     if queues is not None and not queues:
         raise InvalidToken("the token would be for no queue: name the queues, or say that it is for all of them.")
     for queue in queues or ():
@@ -140,5 +147,16 @@ def _check(name: str, queues: Collection[str] | None, verbs: Collection[str], ex
     for verb in verbs:
         if verb not in set(ApiVerb):
             raise InvalidToken(f"{describe(verb)} is no verb of the HTTP API: name some of {known}.")
-    if expires_at is not None and expires_at <= timezone.now():
+    if expires_at is not None:
+        _check_end(expires_at)
+
+
+def _check_end(expires_at: dt.datetime) -> None:
+    try:
+        in_utc(expires_at)
+    except ValueError as error:
+        raise InvalidToken(
+            f"the token's end is {expires_at.isoformat()}, but {error}; leave it out for none."
+        ) from error
+    if expires_at <= timezone.now():
         raise InvalidToken(f"the token would have expired on {expires_at.isoformat()} already: give a later time.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import logging
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -58,6 +59,17 @@ def test_a_forged_token_is_refused(forged: str) -> None:
 def test_the_scheme_s_case_and_spaces_do_not_matter(header: str) -> None:
     token = create_token("test", queues=None, verbs=["read"])[1]
     answer(Api().get("/jobs", Authorization=header.format(token)))
+
+
+@pytest.mark.parametrize("scheme", ["Basic ", "Token ", ""])
+def test_a_token_by_another_scheme_is_refused_and_not_logged(
+    settings: Settings, caplog: pytest.LogCaptureFixture, scheme: str
+) -> None:
+    settings.DEBUG = True
+    row, token = create_token("test", queues=None, verbs=["read"])
+    with caplog.at_level(logging.DEBUG):
+        problem(Api().get("/jobs", Authorization=f"{scheme}{token}"), 401, "unauthorized")
+    assert token.removeprefix(row.prefix) not in caplog.text
 
 
 def test_a_token_whose_row_has_no_queue_or_no_verb_is_for_none() -> None:

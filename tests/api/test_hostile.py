@@ -92,6 +92,20 @@ def test_a_body_that_is_no_job(api: Api, body: bytes, status: int) -> None:
     assert max(len(str(each)) for each in refused) < 3000
 
 
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        (f'{{"task": "{NOTE}", "task": "tests.api.tasks.settle"}}'.encode(), "task"),
+        (f'{{"task": "{NOTE}", "t\\u0061sk": "{NOTE}"}}'.encode(), "task"),
+        (body_with('[{"a": {"deep": 1, "b": 2, "deep": 1}}]'), "deep"),
+    ],
+)
+def test_a_key_that_is_said_twice_is_refused_by_its_name(api: Api, body: bytes, key: str) -> None:
+    for path, sent in (("/jobs", body), ("/batch", b'{"jobs": [' + body + b"]}")):
+        refused = problem(api.send(path, sent), 400, "broken-json")
+        assert f"the key '{key}' more than once" in refused["detail"]
+
+
 def test_no_body_at_all(api: Api) -> None:
     for path in ("/jobs", "/batch"):
         problem(api.send(path, b""), 422)

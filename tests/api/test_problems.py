@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 
 import pytest
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
 from django.test import Client
 from pytest_django import Settings
 
 from conveyor_django.api import jobs
-from conveyor_django.api.problems import too_many
+from conveyor_django.api.problems import problem_of, too_many
 from conveyor_django.models import Job
 
 from .client import NOTE, ROOT, Api, answer, problem, with_token
@@ -77,6 +78,24 @@ def test_a_database_that_is_away(api: Api, monkeypatch: pytest.MonkeyPatch, erro
     body = problem(response, 503, "database-unavailable")
     assert response["Retry-After"] == "2"
     assert str(error) not in str(body)
+
+
+def test_more_parameters_than_django_reads(api: Api) -> None:
+    problem(api.get("/jobs", {"state": ["ready"] * 1001}), 400, "unreadable")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (RequestDataTooBig("much"), 413, "too-large"),
+        (TooManyFieldsSent("many"), 400, "unreadable"),
+        (DisallowedHost("evil"), 400, "unreadable"),
+    ],
+    ids=repr,
+)
+def test_what_django_refuses_is_the_caller_s_fault(error: Exception, status: int, code: str) -> None:
+    refusal = problem_of(error)
+    assert (refusal.status, refusal.code) == (status, code)
 
 
 @pytest.mark.parametrize("debug", [False, True])

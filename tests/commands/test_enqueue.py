@@ -96,7 +96,7 @@ def test_without_the_tables_it_says_migrate(run, monkeypatch):
         ([TASK, "--queue", "nosuch"], "nosuch"),
         ([TASK, "--key", ""], "idempotency_key"),
         ([TASK, "--run-after", "soon"], "or how long ago it is, such as 90s, 15m or 2d, not 'soon'"),
-        ([TASK, "--run-after", "9999-12-31T23:59"], "run_after"),
+        ([TASK, "--run-after", "9999-12-31T23:59"], "--run-after: '9999-12-31T23:59' is no instant"),
     ],
     ids=lambda given: " ".join(given)[:60] if isinstance(given, list) else "",
 )

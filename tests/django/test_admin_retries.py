@@ -177,7 +177,10 @@ class TestAllThatMatch:
         text = admin_client.get(LIST, {"state": "failed", "queue": "a", "before": "9"}).content.decode()
         assert f'<a href="{MATCHING}?queue=a&amp;state=failed">Retry all that match</a>' in text
 
-    @pytest.mark.parametrize("asked", ["", "x", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z"])
+    @pytest.mark.parametrize(
+        "asked",
+        ["", "x", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59-23:59"],
+    )
     def test_a_form_that_is_not_complete(self, admin_client, asked):
         job = JobFactory(failed=True)
         assert "nothing was done" in self.retry(admin_client, {"asked": asked})

@@ -52,6 +52,12 @@ def test_without_zones_they_are_naive(settings: Settings) -> None:
     assert moment("2026-11-30T14:00") == moment("2026-11-30T13:00Z") == dt.datetime(2026, 11, 30, 14)  # noqa: DTZ001
 
 
+def test_an_offset_that_postgresql_does_not_read_is_told_in_utc() -> None:
+    instant = moment("2026-11-30T14:00+23:59")
+    assert isinstance(instant, dt.datetime)
+    assert instant.utcoffset() == dt.timedelta()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -60,6 +66,8 @@ def test_without_zones_they_are_naive(settings: Settings) -> None:
         ("2026-13-01", "'2026-13-01' is no instant: month must be in 1..12"),
         ("2026-02-30T10:00", "is no instant: day is out of range"),
         ("0000-01-01", "is no instant"),
+        ("9999-12-31T23:59:59-23:59", "is no instant: it must be an instant of the years 2 to 9998 in UTC"),
+        ("0001-01-01", "of the years 2 to 9998"),
         ("99999999d", "must be an instant|must be a number with"),
     ],
 )

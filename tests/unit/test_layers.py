@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [
-    "conf", "cronrules", "cronspec", "endings", "errors", "jsonrule", "log", "loops", "outcomes", "retry", "states",
-    "tracecontext", "wallclock",
+    "conf", "cronrules", "cronspec", "endings", "errors", "instants", "jsonrule", "log", "loops", "outcomes", "retry",
+    "states", "tracecontext", "wallclock",
 ]  # fmt: skip
 
 

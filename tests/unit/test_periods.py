@@ -39,9 +39,14 @@ def test_without_a_zone_it_is_the_project_s():
     assert start == dt.datetime(2026, 1, 30, 23, tzinfo=dt.UTC)
 
 
+def test_an_offset_that_postgresql_does_not_read_is_told_in_utc():
+    assert parse_period("2026-01-31 23:00+23:00..").start.utcoffset() == dt.timedelta()
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "..", "x", "1", "0h", "-1h", "1y", "999999d", "2026-01-31", "2026-02-30..", "0001-01-01..", "9999-12-31..",
+     "9998-12-31 23:00-02:00..", "..0002-01-01 01:00+02:00",
      "2026-01-31..x", "1h..", "٣h", "2026-01-31 25:00..", "' OR 1=1", "\x00"],
 )  # fmt: skip
 def test_what_is_no_period_is_refused_with_the_fix(text):

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from ...conf import conveyor_settings
+from ...instants import in_utc
 from ...models import ApiToken
 from ...operate.apiverbs import ApiVerb
 from ...operate.tokens import InvalidToken, all_tokens, create_token, revoke_token
@@ -125,4 +126,8 @@ def _instant(text: str) -> dt.datetime:
         raise ArgumentTypeError(
             f"must be such as 12h or 90d, or an instant with its offset such as 2030-01-31T08:00:00Z, not {text!r}"
         )
-    return instant if timezone.is_aware(timezone.now()) else timezone.make_naive(instant)
+    try:
+        utc = in_utc(instant)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{error}, not {text!r}") from error
+    return utc if timezone.is_aware(timezone.now()) else timezone.make_naive(utc)
