@@ -88,6 +88,10 @@ class ConveyorAdmin(_ModelAdmin):
         own = super().get_list_filter(request)
         return [DatabaseFilter, *own] if _are_several() else own
 
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Refuse a filter by URL for what PostgreSQL cannot store, besides those that Django refuses."""
+        return "\x00" not in value and super().lookup_allowed(lookup, value, request)
+
     def get_preserved_filters(self, request: HttpRequest) -> str:
         """Return the parameters of the list that a page came from, always with its database."""
         given = dict(parse_qsl(super().get_preserved_filters(request))).get(LIST_PARAMETERS, "")

@@ -67,6 +67,19 @@ class TestChosenInAList:
 
 
 @pytest.mark.parametrize("key", NUL)
+@pytest.mark.parametrize("lookup", ["", "__in", "__startswith"])
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [("queue", "name"), ("cron", "task"), ("pausedtask", "task"), ("apitoken", "name"), ("worker", "host"),
+     ("workflow", "name")],
+)  # fmt: skip
+def test_in_a_filter_by_url_it_is_refused(admin_client: Any, model, field, lookup, key):
+    url = url_of(model, "changelist")
+    assert admin_client.get(url, {f"{field}{lookup}": "x"}).status_code == 200
+    assert admin_client.get(url, {f"{field}{lookup}": key}).status_code == 400
+
+
+@pytest.mark.parametrize("key", NUL)
 @pytest.mark.parametrize("method", ["get", "post"])
 class TestInTheURL:
     @pytest.mark.parametrize("page", ["change", "delete", "history"])
