@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl
 
 from django import forms
-from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import QueryDict
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpResponseRedirect, QueryDict
 
 from ..conf import conveyor_settings
 from .filters import DatabaseFilter
@@ -49,8 +50,10 @@ class ConveyorAdmin(_ModelAdmin):
         return super().get_queryset(request).using(alias_of(request))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row that a URL names, with or without its database."""
-        return super().get_object(request, place_of(object_id)[1], from_field)
+        """Return the row that a URL names, with or without its database; None where there is none."""
+        key = place_of(object_id)[1]
+        # What PostgreSQL cannot store, it cannot look for.
+        return None if "\x00" in key else super().get_object(request, key, from_field)
 
     # -- what is written ---------------------------------------------------------------------------------------
 
@@ -85,6 +88,10 @@ class ConveyorAdmin(_ModelAdmin):
         own = super().get_list_filter(request)
         return [DatabaseFilter, *own] if _are_several() else own
 
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Refuse a filter by URL for what PostgreSQL cannot store, besides those that Django refuses."""
+        return "\x00" not in value and super().lookup_allowed(lookup, value, request)
+
     def get_preserved_filters(self, request: HttpRequest) -> str:
         """Return the parameters of the list that a page came from, always with its database."""
         given = dict(parse_qsl(super().get_preserved_filters(request))).get(LIST_PARAMETERS, "")
@@ -100,11 +107,26 @@ class ConveyorAdmin(_ModelAdmin):
         return LinkingList
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the list, or do an action of it; refuse one that the user may not do, which Django passes over."""
+        """Show the list, or do an action of it.
+
+        Refused are an action that the user may not do, which Django passes over, and keys that no row could have, on
+        which it fails.
+        """
         asked = {name for name in request.POST.getlist("action") if name}
         if self.has_view_or_change_permission(request) and not asked <= set(self.get_actions(request)):
             raise PermissionDenied
+        if not all(map(self._may_be_key, request.POST.getlist(ACTION_CHECKBOX_NAME))):
+            self.message_user(request, "What was selected are no rows of this list. Select them anew.", messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
         return super().changelist_view(request, *args, **kwargs)
+
+    def _may_be_key(self, text: str) -> bool:
+        """Say whether PostgreSQL can be asked for a row with that key."""
+        try:
+            self.opts.pk.to_python(text)
+        except ValidationError:
+            return False
+        return "\x00" not in text
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show a row, to change or to look at, or the form for a new one."""

@@ -153,15 +153,6 @@ class ButtonsAdmin(ConveyorAdmin):
         """Return the URL of the page that follows a button's."""
         return page_of(row)
 
-    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the list, or do an action of it; refuse keys that no row could have, on which Django fails."""
-        try:
-            self.get_queryset(request).filter(pk__in=request.POST.getlist(ACTION_CHECKBOX_NAME))
-        except ValueError:
-            self.message_user(request, "What was selected are no rows of this list. Select them anew.", messages.ERROR)
-            return HttpResponseRedirect(request.get_full_path())
-        return super().changelist_view(request, *args, **kwargs)
-
     def chosen(self, request: HttpRequest, button: Button) -> HttpResponse | None:
         """Ask whether to do it to the rows that were ticked, or do it."""
         keys = request.POST.getlist(ACTION_CHECKBOX_NAME)

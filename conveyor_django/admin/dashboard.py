@@ -85,9 +85,12 @@ def _found(request: HttpRequest, alias: str) -> dict[str, Any]:
     return {
         "overview": seen,
         "wrong": grouped(wrong_now(alias, seen)),
+        "jobs": _with_database(reverse("admin:conveyor_job_changelist"), alias),
         "queues": rows.queues(),
         "workers": rows.workers(),
         "crons": rows.crons(),
+        "paused_tasks": rows.paused_tasks(),
+        "more": rows.more(),
         "hour": bar_chart(history.hour, name="conveyor-hour", heading="What ended in the last hour", per="minute"),
         "day": bar_chart(history.day, name="conveyor-day", heading="What ended in the last day", per="hour"),
     }

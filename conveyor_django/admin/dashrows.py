@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from django.contrib.auth import get_permission_codename
@@ -17,6 +17,8 @@ from .places import PARAMETER, page_of
 from .render import NOTHING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from django.db.models import Model
     from django.http import HttpRequest
 
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 # As the columns stand.
 STATES: Final = ("ready", "parked", "running", "scheduled", "blocked", "failed")
+# Rows of one table, and names in one cell: the page is fetched every few seconds.
+SHOWN: Final = 100
+NAMED: Final = 20
+
+_View = TypeVar("_View")
 
 
 class Cell(NamedTuple):
@@ -78,8 +85,12 @@ class CronRow:
     kind: str
 
 
+# By what a cron entry's note says.
+_URGENCY: Final = {"problem": 0, "warning": 1}
+
+
 class Rows:
-    """The rows of one look, for one user."""
+    """The rows of one look, for one user: of each kind SHOWN at most, the most urgent ones where there are more."""
 
     def __init__(self, request: HttpRequest, overview: Overview) -> None:
         self._request = request
@@ -87,19 +98,37 @@ class Rows:
         self._list = reverse("admin:conveyor_job_changelist")
 
     def queues(self) -> list[QueueRow]:
-        """Return the queues."""
-        settings = Queue.objects.using(self._overview.database).in_bulk() if self._may_see(Queue) else {}
-        return [self._queue(view, settings.get(view.name)) for view in self._overview.queues]
+        """Return the queues; of many, those with the job that has waited longest, then those where most failed."""
+        views = _most_urgent(
+            self._overview.queues, lambda view: (-(view.oldest_ready_seconds or 0.0), -view.hour.failed.jobs)
+        )
+        names = [view.name for view in views]
+        settings = Queue.objects.using(self._overview.database).in_bulk(names) if self._may_see(Queue) else {}
+        return [self._queue(view, settings.get(view.name)) for view in views]
 
     def workers(self) -> list[WorkerRow]:
-        """Return the workers."""
+        """Return the workers; of many, those that are silent, then those that run most."""
         seen = self._may_see(Worker)
-        return [self._worker(view, linked=seen) for view in self._overview.workers]
+        views = _most_urgent(self._overview.workers, lambda view: (view.alive, -view.running))
+        return [self._worker(view, linked=seen) for view in views]
 
     def crons(self) -> list[CronRow]:
-        """Return the cron entries."""
+        """Return the cron entries; of many, those with a problem, then those that are late."""
         seen = self._may_see(Cron)
-        return [self._cron(view, linked=seen) for view in self._overview.crons]
+        views = _most_urgent(self._overview.crons, lambda view: _URGENCY.get(view.note()[1], len(_URGENCY)))
+        return [self._cron(view, linked=seen) for view in views]
+
+    def paused_tasks(self) -> tuple[str, ...]:
+        """Return the paused tasks; of many, the first by name."""
+        return self._overview.paused_tasks[:SHOWN]
+
+    def more(self) -> dict[str, str]:
+        """Return how many of each kind are not shown; "" where all are."""
+        seen = self._overview
+        kinds: dict[str, Sequence[Any]] = {
+            "queues": seen.queues, "workers": seen.workers, "crons": seen.crons, "paused_tasks": seen.paused_tasks
+        }  # fmt: skip
+        return {kind: f"{len(all_) - SHOWN:,}" if len(all_) > SHOWN else "" for kind, all_ in kinds.items()}
 
     def _queue(self, view: QueueView, settings: Queue | None) -> QueueRow:
         return QueueRow(
@@ -118,7 +147,7 @@ class Rows:
             view=view, page=self._page(Worker(pk=view.incarnation)) if linked else None,
             state="silent" if not view.alive else "draining" if view.draining else "alive",
             seen=lasting(view.seen_seconds), up=lasting(self._since(view.started_at)),
-            queues=", ".join(view.queues) or "every queue", runs=tuple(map(self._run, view.runs)),
+            queues=_named(view.queues) or "every queue", runs=tuple(map(self._run, view.runs)),
             more=view.running - len(view.runs),
         )  # fmt: skip
 
@@ -146,6 +175,16 @@ class Rows:
 
     def _may_see(self, model: type[Model]) -> bool:
         return may_see(self._request, model)
+
+
+def _most_urgent(views: Sequence[_View], urgency: Callable[[_View], Any]) -> Sequence[_View]:
+    """Return all in their order, or the SHOWN with the least urgency value, those first."""
+    return views if len(views) <= SHOWN else sorted(views, key=urgency)[:SHOWN]
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def may_see(request: HttpRequest, model: type[Model]) -> bool:

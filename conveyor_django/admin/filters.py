@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import admin
 
@@ -11,12 +11,16 @@ from ..conf import conveyor_settings
 from ..models import Job, Queue
 from ..states import JobState
 from .places import PARAMETER, alias_of
+from .typed import TypedFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from django.db.models import QuerySet
     from django.http import HttpRequest
+
+# Queues to choose from: with more, a page of the list would be about little else.
+OFFERED: Final = 100
 
 
 class DatabaseFilter(admin.SimpleListFilter):
@@ -62,20 +66,24 @@ class StateFilter(admin.SimpleListFilter):
         return queryset.filter(state=state) if state in set(JobState) else queryset.none()
 
 
-class QueueFilter(admin.SimpleListFilter):
-    """Jobs of one queue: of those that TASKS names, that have settings, or that have ready jobs."""
+class QueueFilter(TypedFilter):
+    """Jobs of one queue; offered are those that TASKS names, that have settings, or that have ready jobs."""
 
     title = "queue"
     parameter_name = "queue"
+    placeholder = "default"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        """Offer the queues that can be known without looking through the jobs."""
-        return [(queue, queue) for queue in known_queues(alias_of(request))]
+        """Offer the first queues that can be known without looking through the jobs."""
+        known = known_queues(alias_of(request))
+        if len(known) > OFFERED:
+            self.note = f"Any queue's whole name finds it. {len(known) - OFFERED:,} more are not listed."
+        return [(queue, queue) for queue in known[:OFFERED]]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:  # noqa: ARG002
         """Narrow the list down, also to a queue that is not offered."""
         queue = self.value()
-        if queue is None:
+        if not queue:
             return queryset
         # What PostgreSQL cannot store, it cannot look for.
         return queryset.none() if "\x00" in queue else queryset.filter(queue=queue)

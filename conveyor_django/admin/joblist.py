@@ -74,9 +74,9 @@ class JobList(LinkingList):
             # Few: they were found by index.
             return pick(self.queryset, before=before, limit=limit)
         state, alias = self.params.get(StateFilter.parameter_name), self.root_queryset.db
-        few = few_candidates(
-            alias, state=state, queue=self.params.get(QueueFilter.parameter_name), ended_from=self._ended_from
-        )
+        # An empty field is no queue.
+        queue = self.params.get(QueueFilter.parameter_name) or None
+        few = few_candidates(alias, state=state, queue=queue, ended_from=self._ended_from)
         if few is not None:
             return pick(self.queryset.filter(pk__in=few), before=before, limit=limit)
         among = self.root_queryset.filter(state=state) if state in BY_ID else self.root_queryset

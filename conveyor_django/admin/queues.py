@@ -113,12 +113,13 @@ class QueueAdmin(ButtonsAdmin):
         """Return whether it is paused."""
         return "paused" if row.paused else "not paused"
 
-    def row_of(self, request: HttpRequest, object_id: str) -> Queue:
-        """Return the queue; one without settings is as good as any other, if it is a queue."""
+    def row_of(self, request: HttpRequest, object_id: str) -> Queue | None:
+        """Return the queue; one without settings is as good as any other, if it is a queue. None if none could be."""
         known: Queue | None = super().row_of(request, object_id)
-        if known is not None:
+        name = place_of(unquote(object_id))[1]
+        if known is not None or "\x00" in name:
             return known
-        return _without_settings(place_of(unquote(object_id))[1], alias_of(request))
+        return _without_settings(name, alias_of(request))
 
     def after(self, request: HttpRequest, row: Queue) -> str:
         """Lead back to the list of jobs that the button stood above, or to that of queues: one may have no page."""

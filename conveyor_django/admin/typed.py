@@ -1,4 +1,4 @@
-"""Filters whose value may also be typed: a task, and when jobs were enqueued or ended."""
+"""Filters whose value may also be typed: what they have in common, a task, and when jobs were enqueued or ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TypedFilter(admin.SimpleListFilter):
     template = "admin/conveyor/typed_filter.html"
     placeholder: ClassVar[str] = ""
     # What has to be said of the choices, if anything.
-    note: ClassVar[str] = ""
+    note: str = ""
     # The other parameters of the list, which the field's form sends along.
     kept: tuple[tuple[str, str], ...] = ()
 

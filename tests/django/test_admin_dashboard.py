@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from conveyor_django.admin.charts import bar_chart, describe
 from conveyor_django.admin.places import page_of
-from conveyor_django.models import Cron
+from conveyor_django.models import Cron, PausedTask, Queue, Worker
 from conveyor_django.operate.overview import Bucket, Count, Ended
 
 from ..support import factories as made
@@ -140,6 +140,61 @@ class TestContent:
         with CaptureQueriesContext(connection) as many:
             admin_client.get(LIVE)
         assert len(many) == len(few)
+
+
+class TestMuch:
+    """Of each kind a page has a hundred, and says how many more there are."""
+
+    @staticmethod
+    def many(count: int) -> None:
+        Queue.objects.bulk_create(Queue(name=f"q{number:04}") for number in range(count))
+        for number in range(count):
+            WorkerFactory(host=f"w{number:04}")
+        Cron.objects.bulk_create(
+            made.CronFactory.build(name=f"c{number:04}", expression="0 3 * * *") for number in range(count)
+        )
+        PausedTask.objects.bulk_create(made.PausedTaskFactory.build(task=f"t{number:04}") for number in range(count))
+
+    def test_the_most_urgent_come_first_and_the_rest_is_counted(self, admin_client):
+        self.many(1300)
+        JobFactory(queue="q1200", run_at=in_seconds(-300))
+        JobFactory(queue="q1250", run_at=in_seconds(-3600))
+        made.AttemptFactory(job_id=JobFactory(queue="q1299", failed=True).pk, finished_at=in_seconds(0))
+        Worker.objects.filter(host="w1299").update(last_seen=in_seconds(-3600))
+        Cron.objects.filter(name="c1298").update(last_tick=in_seconds(-10 * 86400))
+        Cron.objects.filter(name="c1299").update(expression="never")
+        response = admin_client.get(LIVE)
+        shown, page = response.context, response.content.decode()
+        names = [row.view.name for row in shown["queues"]]
+        assert (len(names), names[:3]) == (100, ["q1250", "q1200", "q1299"])
+        # Others by name, among them those that TASKS declares.
+        assert names[3:] == sorted(names[3:])
+        assert [row.view.host for row in shown["workers"]][:1] == ["w1299"]
+        assert [row.view.name for row in shown["crons"]][:3] == ["c1299", "c1298", "c0000"]
+        assert [len(shown[kind]) for kind in ("workers", "crons", "paused_tasks")] == [100, 100, 100]
+        more = len(shown["overview"].queues) - 100
+        jobs = reverse("admin:conveyor_job_changelist")
+        assert f'and {more:,} more queues: the <a href="{jobs}">list of jobs</a> finds them by name' in page
+        assert "and 1,200 more workers" in page
+        assert "and 1,200 more entries" in page
+        assert page.count('"conveyor-mark conveyor-warning">t') == 100
+        assert "and 1,200 more</p>" in page
+        assert len(page) < 500_000
+
+    def test_a_hundred_are_shown_as_they_are(self, admin_client):
+        declared = len(admin_client.get(LIVE).context["queues"])
+        self.many(100 - declared)
+        JobFactory(queue="q0050", run_at=in_seconds(-300))
+        response = admin_client.get(LIVE)
+        names = [row.view.name for row in response.context["queues"]]
+        assert (len(names), names) == (100, sorted(names))
+        # Of what is wrong there are more of a kind.
+        assert not re.findall(r"and [\d,]+ more(?! of this kind)", response.content.decode())
+
+    def test_a_worker_of_many_queues_names_the_first(self, admin_client):
+        WorkerFactory(queues=[f"q{number:04}" for number in range(1020)])
+        page = admin_client.get(LIVE).content.decode()
+        assert "q0018, q0019 and 1,000 more</td>" in page
 
 
 class TestSeveralDatabases:

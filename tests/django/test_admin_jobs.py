@@ -13,7 +13,7 @@ from django.db.models.functions import Substr
 from django.test.utils import CaptureQueriesContext
 
 from conveyor_django.admin import JobAdmin, joblist
-from conveyor_django.models import Payload
+from conveyor_django.models import Payload, Queue
 from conveyor_django.models.job import TRACE_ID
 from conveyor_django.operate import walk
 
@@ -220,6 +220,24 @@ class TestFilters:
         filters = {spec.parameter_name: spec for spec in admin_client.get(LIST).context["cl"].filter_specs}
         offered = [value for value, _ in filters["queue"].lookup_choices]
         assert offered == ["default", "orders", "with-ready-jobs", "with-settings"]
+        assert not filters["queue"].note
+
+    def test_of_many_queues_the_first_are_offered_and_any_may_be_typed(self, admin_client):
+        Queue.objects.bulk_create(Queue(name=f"q{number:04}") for number in range(1200))
+        wanted = JobFactory(queue="q1199")
+        response = admin_client.get(LIST, {"queue": "q1199"})
+        filters = {spec.parameter_name: spec for spec in response.context["cl"].filter_specs}
+        assert [value for value, _ in filters["queue"].lookup_choices][-1] == "q0097"
+        assert len(filters["queue"].lookup_choices) == 100
+        page = response.content.decode()
+        assert "1,102 more are not listed." in page
+        assert 'name="queue" value="q1199"' in page
+        assert listed(response) == [wanted.pk]
+
+    @pytest.mark.parametrize("query", [{}, {"state": "ready"}])
+    def test_an_empty_field_is_every_queue(self, admin_client, query):
+        jobs = [JobFactory(queue=name) for name in ("a", "b")]
+        assert listed(admin_client.get(LIST, query | {"queue": ""})) == [job.pk for job in reversed(jobs)]
 
     @pytest.mark.parametrize(
         "query",
