@@ -72,7 +72,7 @@ class Child:
             **self._database_options("pump"),
         )  # fmt: skip
         self._wakeup = Wakeup(
-            owner=config.incarnation, on_queue=self._pump.ring, on_doubt=self._pump.doubt,
+            owner=config.incarnation, on_queue=self._pump.ring, on_doubt=self._in_doubt,
             on_cancel=self._heard_of_cancel, on_hearing=self._board.say_hearing, **self._database_options(LISTENER),
         )  # fmt: skip
         handlers = Handlers(owner=config.incarnation, alias=config.alias, settings=self._settings)
@@ -191,6 +191,11 @@ class Child:
         return self._deadlines.look()
 
     # -- cancelled jobs -------------------------------------------------------------------------------------
+
+    def _in_doubt(self) -> None:
+        """Look for jobs, and for those that were cancelled: of both one may have been told while nobody listened."""
+        self._pump.doubt()
+        self._heartbeat.wake()
 
     def _heard_of_cancel(self, job_id: int) -> None:
         """Ask the database at once: a notification is a hint."""

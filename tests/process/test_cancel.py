@@ -9,6 +9,7 @@ from django.db import transaction
 from conveyor_django import cancel
 from conveyor_django.models import Attempt, Job
 from tests.support import jobs, stubborn
+from tests.support.listening import somebody_listens
 from tests.support.processes import running
 from tests.support.waits import wait_until
 
@@ -46,6 +47,21 @@ def test_without_a_notification_the_heartbeat_hears_of_it(desk, all_end):
         [job] = all_end()
     assert job.state == "cancelled"
     assert [entry[1] for entry in desk.lines("cancelled")] == ["job"]
+
+
+def test_what_was_cancelled_while_nobody_listened_is_heard_of_once_somebody_does(desk, all_end, watcher):
+    stubborn.works.enqueue(desk.folder, "job")
+    with running("conveyor_worker", lease=LONG_LEASE):
+        desk.wait_started(1)
+        wait_until(somebody_listens, "the listener is there")
+        # Without a notification, which nobody would have heard.
+        Job.objects.cancel_job(Job.objects.get().pk)
+        watcher.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name LIKE 'conveyor %% listener'"
+        )
+        [job] = all_end()
+    assert job.state == "cancelled"
 
 
 def test_a_success_that_is_first_wins_and_the_caller_is_told(desk, effects, all_end):
