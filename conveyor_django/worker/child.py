@@ -31,7 +31,7 @@ from .inflight import Held, InFlight
 from .interrupt import interrupt_ignored_again
 from .plan import QueuePlan
 from .pump import Pump
-from .reconnect import FailoverDetected
+from .reconnect import FailoverDetected, Trust
 from .runs import Finished
 from .sessions import prepare_sessions
 from .tally import Tally
@@ -63,12 +63,14 @@ class Child:
             owner=config.incarnation, slots=config.concurrency, supervisor_pid=config.supervisor_pid,
             plan=self._plan, inflight=self._inflight, board=self._board,
             on_pruned=lambda: self._end(Exit.PRUNED), on_drain=self._asked_to_drain, on_cancelled=self._cancelled,
+            on_beat=self._beaten,
             **self._database_options("heartbeat"),
         )  # fmt: skip
         self._pump = Pump(
             owner=config.incarnation, slots=config.concurrency, poll=config.poll, plan=self._plan,
             inflight=self._inflight, board=self._board, settings=self._settings, max_jobs=config.max_jobs,
-            drain=config.drain, on_idle=self._idle, is_trusted=lambda: self._heartbeat.is_fresh, tally=tally,
+            drain=config.drain, on_idle=self._idle, tally=tally,
+            trust=Trust(is_given_since=self._heartbeat.is_fresh_since, ask=self._heartbeat.wake),
             **self._database_options("pump"),
         )  # fmt: skip
         self._wakeup = Wakeup(
@@ -191,6 +193,10 @@ class Child:
         return self._deadlines.look()
 
     # -- cancelled jobs -------------------------------------------------------------------------------------
+
+    def _beaten(self) -> None:
+        """Claim again, if it was this beat that was waited for."""
+        self._pump.wake()
 
     def _in_doubt(self) -> None:
         """Look for jobs, and for those that were cancelled: of both one may have been told while nobody listened."""

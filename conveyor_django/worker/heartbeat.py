@@ -31,7 +31,8 @@ class Heartbeat(DatabaseLoop):
     """Registers the process, then beats until stopped; it outlives the drain and stops last but one.
 
     `on_pruned` is called when the worker's row is gone: somebody declared it dead; `on_drain` when somebody has asked
-    it to drain; `on_cancelled` with a held job that was cancelled before it had started.
+    it to drain; `on_cancelled` with a held job that was cancelled before it had started; `on_beat` after each beat that
+    the database took.
     """
 
     name = "heartbeat"
@@ -48,6 +49,7 @@ class Heartbeat(DatabaseLoop):
         on_pruned: Callable[[], None],
         on_drain: Callable[[], None],
         on_cancelled: Callable[[Held], None],
+        on_beat: Callable[[], object] = bool,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -62,6 +64,7 @@ class Heartbeat(DatabaseLoop):
         self._on_pruned = on_pruned
         self._on_drain = on_drain
         self._on_cancelled = on_cancelled
+        self._on_beat = on_beat
         self._pooled = False
         self._locked = False
         self._bell = threading.Event()
@@ -73,6 +76,10 @@ class Heartbeat(DatabaseLoop):
     def is_fresh(self) -> bool:
         """Whether others still believe that this process lives: one that was frozen for a lease has to ask first."""
         return time.monotonic() - self._alive_at < self._plan.longest_lease
+
+    def is_fresh_since(self, moment: float) -> bool:
+        """Say whether it is fresh by a beat that was sent after that moment (monotonic)."""
+        return self._alive_at >= moment and self.is_fresh
 
     def wake(self) -> None:
         """Beat now."""
@@ -140,6 +147,7 @@ class Heartbeat(DatabaseLoop):
         self._alive_at = sent_at if beat else -math.inf
         if beat is not None:
             self._board.say_beaten()
+            self._on_beat()
             if beat.drain_requested and not self.draining:
                 self._on_drain()
         return beat is not None

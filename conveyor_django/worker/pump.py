@@ -26,7 +26,7 @@ from .limits import Limits
 from .outbox import Outbox
 from .plan import QueuePlan
 from .quarantine import Quarantine
-from .reconnect import Timeline, give_back_unknown
+from .reconnect import Timeline, Trust, give_back_unknown
 from .report import report
 from .runs import Finished
 from .runspan import settle_unheard
@@ -58,7 +58,7 @@ class Pump(DatabaseLoop):
         max_jobs: int | None,
         drain: bool,
         on_idle: Callable[[], None],
-        is_trusted: Callable[[], bool] = lambda: True,
+        trust: Trust | None = None,
         tally: Tally | None = None,
         **options: Any,
     ) -> None:
@@ -72,7 +72,7 @@ class Pump(DatabaseLoop):
         self._left = max_jobs
         self._drain = drain
         self._on_idle = on_idle
-        self._is_trusted = is_trusted
+        self._trust = trust or Trust()
         self._tally = tally
         self._finisher = Finisher(owner=owner, settings=settings)
         self._appetite = Appetite(poll=poll, window=settings.notify_window_seconds, now=time.monotonic())
@@ -119,6 +119,7 @@ class Pump(DatabaseLoop):
 
     def connected(self, connection: Connection) -> None:
         """Find out whether the history is still the same, and give back claims whose reply was lost."""
+        self._trust.connected()
         self._timeline.check(connection)
         give_back_unknown(
             owner=self._owner, inflight=self._inflight, board=self._board, settings=self._settings, alias=self._alias,
@@ -253,8 +254,7 @@ class Pump(DatabaseLoop):
     # -- claims ---------------------------------------------------------------------------------------------
 
     def _may_claim(self) -> bool:
-        # What a process claims that was declared dead is only lost again.
-        return self._claiming.is_set() and not self._quarantine.bars_claims and self._left != 0 and self._is_trusted()
+        return self._claiming.is_set() and not self._quarantine.bars_claims and self._left != 0 and self._trust.is_given
 
     def _room(self, finishing: int) -> int:
         held = len(self._inflight)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 import uuid
+from collections.abc import Callable
 
 from ..conf import ConveyorSettings
 from ..db import Connection
@@ -33,6 +36,34 @@ class Timeline:
         if self._known not in (None, timeline):
             raise FailoverDetected(f"timeline {self._known} became {timeline}")
         self._known = timeline
+
+
+class Trust:
+    """Whether a process may claim: what it claims that was declared dead is only lost again.
+
+    Who declares it dead may end its sessions too. So after a lost connection it is given by a beat that was sent since:
+    `is_given_since` says whether it is by one after a moment (monotonic), `ask` asks for one.
+    """
+
+    def __init__(
+        self, *, is_given_since: Callable[[float], bool] = lambda _: True, ask: Callable[[], object] = bool
+    ) -> None:
+        self._is_given_since = is_given_since
+        self._ask = ask
+        self._since = -math.inf
+        self._was_connected = False
+
+    def connected(self) -> None:
+        """Note a connection; the first one finds a process that has just registered."""
+        if self._was_connected:
+            self._since = time.monotonic()
+            self._ask()
+        self._was_connected = True
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is given now."""
+        return self._is_given_since(self._since)
 
 
 def give_back_unknown(

@@ -11,6 +11,7 @@ from conveyor_django.worker.board import Board, board_places
 from conveyor_django.worker.inflight import Held, InFlight
 from conveyor_django.worker.plan import QueuePlan
 from conveyor_django.worker.pump import Pump
+from conveyor_django.worker.reconnect import Trust
 from conveyor_django.worker.runs import Finished
 
 from .waits import wait_until
@@ -43,11 +44,17 @@ class Bench:
         self.hands = Hands()
         self.idle = threading.Event()
         self.trusted = True
+        self.beaten_at = 0.0
+        self.returns: list[int] = []
         plan = QueuePlan(queues or ["default"], alias="default", lease_seconds=30.0)
         self.pump = Pump(
             owner=owner, slots=SLOTS, poll=60.0, plan=plan, inflight=self.inflight, board=self.board,
             settings=conveyor_settings(), max_jobs=max_jobs, drain=drain, on_idle=self.idle.set,
-            is_trusted=lambda: self.trusted, alias="default",
+            alias="default",
+            trust=Trust(
+                is_given_since=lambda since: self.trusted and self.beaten_at >= since,
+                ask=lambda: self.returns.append(1),
+            ),
             application_name="conveyor test pump", lease_seconds=30.0,
             on_error=lambda _loop, error: self.errors.append(error),
         )  # fmt: skip

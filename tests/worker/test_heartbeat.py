@@ -32,11 +32,13 @@ class Bench:
         self.errors: list[BaseException] = []
         self.ended: list[Held] = []
         self.drains: list[bool] = []
+        self.beats: list[int] = []
         self.heartbeat = Heartbeat(
             owner=self.owner, slots=4, supervisor_pid=1,
             plan=QueuePlan(["default"], alias="default", lease_seconds=LEASE), inflight=self.inflight,
             board=self.board, on_pruned=lambda: self.errors.append(AssertionError("pruned")),
             on_drain=lambda: self.drains.append(self.heartbeat.draining), on_cancelled=self.ended.append,
+            on_beat=lambda: self.beats.append(1),
             alias="default", application_name="conveyor test heartbeat", lease_seconds=LEASE,
             on_error=lambda _loop, error: self.errors.append(error),
         )  # fmt: skip
@@ -108,6 +110,17 @@ def test_it_is_fresh_from_its_registration_until_it_finds_itself_pruned(bench):
     wait_until(lambda: bool(bench.errors), "it has found out")
     assert not bench.heartbeat.is_fresh
     bench.errors.clear()
+
+
+def test_it_is_fresh_since_a_moment_by_a_beat_that_was_sent_later(bench):
+    bench.heartbeat.start()
+    wait_until(bench.heartbeat.registered.is_set, "it is registered")
+    moment = time.monotonic()
+    assert not bench.heartbeat.is_fresh_since(moment)
+    beats = len(bench.beats)
+    bench.heartbeat.wake()
+    wait_until(lambda: len(bench.beats) > beats, "it has beaten")
+    assert bench.heartbeat.is_fresh_since(moment)
 
 
 def test_it_is_not_fresh_a_lease_after_its_last_beat(bench, monkeypatch):

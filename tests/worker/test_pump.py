@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import uuid
 from collections.abc import Iterator
 
@@ -18,6 +19,12 @@ from tests.support.pumps import SLOTS, Bench
 from tests.support.waits import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+END_ITS_SESSION = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND application_name = 'conveyor test pump'"
+)
 
 
 @pytest.fixture
@@ -59,10 +66,7 @@ def test_what_it_knows_survives_a_cut_connection_and_its_outcome_is_written(benc
     ready_jobs(1)
     bench.pump.start()
     [held] = bench.wait_held(1)
-    cut = watcher.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND application_name = 'conveyor test pump'"
-    ).fetchall()
+    cut = watcher.execute(END_ITS_SESSION).fetchall()
     assert cut == [(True,)]
     bench.succeed(held)
     wait_until(lambda: Ledger.objects.count() == 1, "the outcome is written")
@@ -178,10 +182,7 @@ def test_another_timeline_ends_the_incarnation(bench, watcher):
     bench.pump.start()
     [held] = bench.wait_held(1)
     bench.pump._timeline._known = "000000FF"
-    watcher.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND application_name = 'conveyor test pump'"
-    )
+    watcher.execute(END_ITS_SESSION)
     bench.succeed(held)
     wait_until(lambda: bench.errors != [], "the loop ends")
     assert isinstance(bench.errors.pop(), FailoverDetected)
@@ -196,6 +197,23 @@ def test_the_notification_is_enough_without_a_poll(bench):
     # The poll is a minute away, longer than this waits.
     [held] = bench.wait_held(1)
     bench.succeed(held)
+
+
+def test_after_a_lost_connection_nothing_is_claimed_before_the_next_beat(bench, watcher):
+    bench.pump.start()
+    wait_until(lambda: bench.board.counters()["pulse"] > 2, "it has looked and found nothing")
+    assert bench.returns == []
+    watcher.execute(END_ITS_SESSION)
+    ready_jobs(1)
+    bench.pump.ring("default")
+    wait_until(lambda: bench.returns == [1], "it is back")
+    turns = bench.board.counters()["pulse"]
+    bench.pump.ring("default")
+    wait_until(lambda: bench.board.counters()["pulse"] > turns + 2, "it has had its turns")
+    assert bench.hands.held == []
+    bench.beaten_at = time.monotonic()
+    bench.pump.wake()
+    bench.wait_held(1)
 
 
 def test_a_process_that_may_have_been_declared_dead_claims_nothing(bench):
