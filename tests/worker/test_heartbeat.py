@@ -139,8 +139,11 @@ def test_it_hears_that_it_is_to_drain_until_it_does(bench):
     assert bench.drains == []
     Worker.objects.drain_workers([bench.owner])
     bench.beat()
-    wait_until(lambda: bench.drains == [False], "it has heard")
+    # Once or more: a beat may follow another at once.
+    wait_until(lambda: bool(bench.drains), "it has heard")
     bench.heartbeat.draining = True
     bench.beat()
+    heard = len(bench.drains)
     bench.beat()
-    assert bench.drains == [False]
+    bench.beat()
+    assert bench.drains == [False] * heard
